@@ -200,6 +200,18 @@ def _browser_scopes(
             gets=gets,
             settlements=("acknowledge", "release"),
         )
+    elif acknowledging:
+        yield Scope(
+            "what returns behind a browser",
+            orders,
+            messages=1,
+            channels=2,
+            consumers=2,
+            kinds=(browser, *acknowledging[:1]),
+            settlements=("release",),
+            cancels=True,
+            filled=True,
+        )
 
 
 def _priority_scopes(

@@ -17,6 +17,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
+from brokerproof.checks.conversation import Copier, copier_of
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.obligations import must_be_refused
 from brokerproof.checks.oracle.oracle import Oracle
@@ -28,9 +29,12 @@ from brokerproof.checks.search.draws import (
     orders_drawn,
 )
 from brokerproof.checks.search.findings import Exchange, step
+from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.catalogue import kinds_for, scopes_for
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.checks.search.searches import Search
 from brokerproof.checks.trace.moves import Move, operation_of
+from brokerproof.reference import make
 from brokerproof.spec.messages import Credit, Fifo
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.capabilities import Capabilities, ReleasePosition
@@ -355,3 +359,16 @@ def test_what_persists_is_asked_for_with_consumers_that_come_and_go_and_without_
         assert all(scope.durable == (True,) and scope.messages > 2 for scope in asked)
         leaving = [scope for scope in asked if scope.consumers and scope.closes]
         assert bool(leaving) == (claims.durable and "acknowledge" in claims.modes)
+
+
+def test_a_browser_meets_what_returns_behind_it_also_where_there_are_no_gets() -> None:
+    claims = Capabilities(modes=("acknowledge", "browse"), browse=True)
+    named = {each.name: each for each in scopes_for(claims)}
+    candidate = make("qpid-push")
+    copier = copier_of(candidate)
+    assert isinstance(copier, Copier)
+    found = Search(named["what returns behind a browser"], "product")
+    search(found, (candidate, Oracle(claims)), copier, 2_000, lambda: "")
+    assert found.exercised["browser-never-rewound"] > 0
+    with_gets = {each.name for each in scopes_for(replace(claims, get=True))}
+    assert "what returns behind a browser" not in with_gets
