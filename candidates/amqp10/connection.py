@@ -31,7 +31,7 @@ EMPTY_FRAME = bytes((0, 0, 0, 8, 2, 0, 0, 0))
 """A frame without a body, which only shows that the peer is there (AMQP 1.0, 2.4.5)."""
 
 NUDGE_S = 0.005
-"""After so long without an answer to the end of a session an empty frame is sent, again and again."""
+"""How long the end of a session may be unanswered before an empty frame is sent, and again."""
 
 _QUICK_ACKNOWLEDGEMENT = getattr(socket, "TCP_QUICKACK", None)
 _DETACHED = (proton.Event.LINK_REMOTE_CLOSE, proton.Event.LINK_REMOTE_DETACH)

@@ -22,6 +22,7 @@ from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.search.coverage import Examples
 from brokerproof.checks.search.draws import (
+    MESSAGES_MAX,
     OPTIONAL,
     Chooser,
     kinds_beyond,
@@ -31,6 +32,7 @@ from brokerproof.checks.search.draws import (
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.scopes.catalogue import kinds_for
+from brokerproof.checks.search.scopes.scope import Payload
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move
@@ -40,6 +42,12 @@ from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
 STEPS = 40
 LAST = "last"
 """The channel on which an example takes the messages left at its end."""
+WAITING = 110
+"""So many messages wait at the beginning of every other example on the wire.
+
+They fill the pages and the windows for duplicates of a broker with small sizes.
+"""
+
 ROUNDS_MAX = 8
 """How many different requirements one run of the stage finds broken before it stops."""
 
@@ -235,11 +243,16 @@ def _machine(
             self.example = _Example(subject, found, known, interrupted)
 
         @initialize(
-            order=_NUMBER, two=st.booleans(), plain=st.booleans(), swarm=st.integers(0, _SWARM)
+            order=_NUMBER,
+            two=st.booleans(),
+            plain=st.booleans(),
+            swarm=st.integers(0, _SWARM),
+            waiting=st.sampled_from((0, WAITING)) if subject.wire is not None else st.just(0),
         )
-        def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
+        def declare(self, order: int, two: bool, plain: bool, swarm: int, waiting: int) -> None:
             """Choose the kinds of the example; declare one queue or two, of any order claimed."""
-            self.chooser = Chooser(claims, core if plain else beyond, plain)
+            most = MESSAGES_MAX + waiting
+            self.chooser = Chooser(claims, core if plain else beyond, plain, most)
             self.kinds = kinds_drawn(swarm, passing)
             for number in range(2 if two else 1):
                 chosen = orders[(order + number) % len(orders)]
@@ -251,6 +264,8 @@ def _machine(
                         auto_delete=claims.auto_delete and not plain and order % 5 == 0,
                     )
                 )
+            for number in range(waiting):
+                self.example.make(Payload(persistent=True).publish("q0", f"m{number}"))
 
         @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
         def move(self, kind: int, which: int, how: int) -> None:

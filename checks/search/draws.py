@@ -112,12 +112,14 @@ def orders_drawn(claims: Capabilities) -> list[Order]:
 class Chooser:
     """Turns two drawn numbers into a move of a kind that is possible now, or none.
 
-    With `plain`, messages and consumers use nothing beyond the core.
+    With `plain`, messages and consumers use nothing beyond the core. An example has at most
+    `messages_max` messages.
     """
 
     claims: Capabilities
     kinds: tuple[Kind, ...]
     plain: bool
+    messages_max: int = MESSAGES_MAX
 
     def moves(self, kind: KindOfMove, which: int, how: int, bindings: Bindings) -> Iterator[Move]:
         """Yield the moves; `which` chooses the object, `how` the way."""
@@ -126,7 +128,8 @@ class Chooser:
             return
         if kind.startswith("publish"):
             known = bindings.names_used()
-            for number in range(known, min(known + (MANY if "many" in kind else 1), MESSAGES_MAX)):
+            further = MANY if "many" in kind else 1
+            for number in range(known, min(known + further, self.messages_max)):
                 if bindings.queues:
                     yield self._payload(how).publish(_pick(bindings.queues, which), f"m{number}")
             return
