@@ -7,8 +7,9 @@ drawn. This file does not judge.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from msgspec import structs
 
@@ -53,6 +54,45 @@ class Planned:
     def played(self, _: Oracle) -> tuple[Move, ...]:
         """Return the moves; they do not depend on the broker."""
         return self.moves
+
+    def parts(self) -> list[list[Move]]:
+        """Return the moves before the first crash, and those after each restart."""
+        parts: list[list[Move]] = [[]]
+        for move in self.moves:
+            if isinstance(move, Crash):
+                parts.append([])
+            elif not isinstance(move, Restart):
+                parts[-1].append(move)
+        return parts
+
+
+def together(examples: Sequence[Planned]) -> Planned:
+    """Return one example that plays all of these, each with names of its own, with few crashes.
+
+    >>> one = Planned("one", (Drain(), Crash(), Restart(), Drain()))
+    >>> len(together((one, one)).moves)
+    6
+    """
+    apart = [
+        [[_named_apart(move, number) for move in part] for part in example.parts()]
+        for number, example in enumerate(examples)
+    ]
+    joined: list[Move] = []
+    for at_once in zip_longest(*apart, fillvalue=[]):
+        joined += [*(_KILLED if joined else ()), *chain.from_iterable(at_once)]
+    return Planned("all small examples at once", tuple(joined))
+
+
+def _named_apart(move: Move, number: int) -> Move:
+    if isinstance(move, Settle):
+        return structs.replace(move, message=f"{move.message}.{number}")
+    names = ("queue", "channel", "consumer")
+    changes: dict[str, object] = {
+        name: f"{getattr(move, name)}.{number}" for name in names if getattr(move, name, None)
+    }
+    if isinstance(move, Publish):
+        changes["message"] = structs.replace(move.message, id=f"{move.message.id}.{number}")
+    return structs.replace(move, **changes)
 
 
 def planned_examples(claims: Capabilities) -> tuple[Planned, ...]:

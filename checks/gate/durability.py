@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from brokerproof.checks.conversation import CannotStart
-from brokerproof.checks.crash.crash_examples import drawn_example, planned_examples
+from brokerproof.checks.crash.crash_examples import drawn_example, planned_examples, together
 from brokerproof.checks.crash.crashable import Crashable
 from brokerproof.checks.gate.gate_run import GateRun, Stage
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
@@ -29,7 +29,8 @@ from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import Candidate
 
 DRAWN_MAX = 6
-"""Large examples, of two crashes each; fewer if fewer examples are requested."""
+DRAWN_SHARE = 34
+"""Large examples, of two crashes each: one for each so many examples that are requested."""
 
 TRIES = 3
 """How often a finding is repeated."""
@@ -68,7 +69,7 @@ def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict
     """Play the examples; keep the new breaches unconfirmed, and return them."""
     before = crashable.crashes
     try:
-        for at_stake, moves_for in _examples(run):
+        for at_stake, moves_for in _examples(run, found):
             run.progress(f"durability: {at_stake}", found.operations)
             _play(run, found, moves_for)
             if found.stopped_by:
@@ -83,12 +84,26 @@ def _try_examples(run: GateRun, found: Durability, crashable: Crashable) -> dict
     return new
 
 
-def _examples(run: GateRun) -> Iterator[tuple[str, MovesFor]]:
-    """Yield the small examples, then the large ones, each with the effect that it tests."""
+def _examples(run: GateRun, found: Durability) -> Iterator[tuple[str, MovesFor]]:
+    """Yield the examples, each with the effect that it tests.
+
+    The small ones are played together, with two crashes in all. Each is played alone, for a short
+    trace, only if that breaks something or cannot be followed.
+    """
     claims = run.subject.hello.capabilities
-    for planned in planned_examples(claims):
-        yield planned.at_stake, planned.played
-    for number in range(min(DRAWN_MAX, run.budget.examples)):
+    planned = planned_examples(claims)
+    if len(planned) > 1:
+        everything = together(planned)
+        yield everything.at_stake, everything.played
+        if not found.broken and not found.unfollowed:
+            planned = ()
+    at_once, found.broken, found.unfollowed = found.broken, {}, 0
+    try:
+        for each in planned:
+            yield each.at_stake, each.played
+    finally:
+        found.broken = at_once | found.broken
+    for number in range(min(DRAWN_MAX, -(-run.budget.examples // DRAWN_SHARE))):
         seed = run.report.seed * DRAWN_MAX + number
         yield f"drawn example {number + 1}", partial(drawn_example, claims, seed)
 

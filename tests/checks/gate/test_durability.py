@@ -302,7 +302,7 @@ def test_the_page_counts_the_crashes_as_the_stage_does() -> None:
     assert subject.crashable is not None
     assert f"a stage of its own, `durability`: {subject.crashable.crashes} |" in PAGE
     assert len(planned_examples(CLAIMS)) == 10
-    assert "ten small examples" in PAGE
+    assert "Ten small examples" in PAGE
     assert (durability.DRAWN_MAX, durability.TRIES, durability.SHORTENING_CRASHES_MAX) == (6, 3, 30)
 
 
