@@ -154,7 +154,11 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             sender = self._sender(queue.name)
             control.until(lambda: sender.credit > 0)
             delivery = sent.send(sender)
-            control.until(lambda: bool(delivery.remote_state) or delivery.settled)
+            control.until(
+                lambda: bool(delivery.remote_state) or delivery.settled or control.has_gone(sender)
+            )
+            if not delivery.remote_state:
+                control.raise_if_gone(sender)
         except Closed as closed:
             self._senders.pop(queue.name, None)
             return refused(str(closed))

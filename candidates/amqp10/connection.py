@@ -124,19 +124,23 @@ class Connection:
         # A refusal is an answer without a source or target, and a detach after it.
         terminus = link.remote_target if link.is_sender else link.remote_source
         if not terminus.address:
-            self.until(lambda: self._has_gone(link))
-        if self._has_gone(link):
+            self.until(lambda: self.has_gone(link))
+        self.raise_if_gone(link)
+        return link
+
+    def raise_if_gone(self, link: proton.Link) -> None:
+        """Raise `Closed` with the broker's reason if it has ended a link."""
+        if self.has_gone(link):
             why = _reason(link)
             link.close()
             self.forget(link)
             raise Closed(why)
-        return link
 
     def detach(self, link: proton.Link) -> None:
         """Detach a link for good."""
         self._asked_to_close.add(link.name)
         link.close()
-        self.until(lambda: self._has_gone(link))
+        self.until(lambda: self.has_gone(link))
         self.forget(link)
 
     def forget(self, link: proton.Link) -> None:
@@ -148,7 +152,8 @@ class Connection:
         if not link.unsettled:
             link.free()
 
-    def _has_gone(self, link: proton.Link) -> bool:
+    def has_gone(self, link: proton.Link) -> bool:
+        """Return whether the broker has ended a link."""
         # RabbitMQ 3 detaches without closing.
         return bool(link.state & proton.Endpoint.REMOTE_CLOSED) or link.name in self._detached
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from brokerproof.candidates.amqp10 import candidate as amqp10
 from brokerproof.candidates.amqp10 import connection as connections
 from brokerproof.candidates.amqp10.candidate import Amqp10Candidate
+from brokerproof.candidates.instances.registry import chosen
 from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.spec.messages import Credit, Fifo, Message, Priority
@@ -247,6 +249,19 @@ def test_a_broker_that_does_not_answer_the_end_of_a_session_is_sent_an_empty_fra
     assert overheard.sent.endswith(connections.EMPTY_FRAME)
     client.publish("a")
     assert client.contents() == ["a"]
+
+
+@pytest.mark.brokers
+def test_a_broker_that_ends_the_link_of_a_message_has_refused_it() -> None:
+    address = "private:broker-j?protocol=amqp10"
+    if (missing := chosen(address).missing()) is not None and not os.environ.get("CI"):
+        pytest.skip(str(missing))
+    with private_server(address) as server, closing(Amqp10Candidate(server.url)) as candidate:
+        client = Client(candidate)
+        durable = Publish(queue="q", message=Message(id="a", persistent=True))
+        assert client.error(durable) == "refused"
+        client.publish("b")
+        assert client.contents() == ["b"]
 
 
 @pytest.mark.rabbitmq
