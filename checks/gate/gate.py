@@ -22,7 +22,7 @@ from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken,
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Run
-from brokerproof.checks.search.root_cause import RootCause, root_cause_of
+from brokerproof.checks.search.root_cause import RootCause, root_cause_of, shortest_form, within
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import offers_threads
@@ -30,6 +30,9 @@ from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.checks.workers import watchdog
 from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.requirements import Requirement
+
+SHORTENING_S = 15.0
+"""The time for shortening what was drawn for a broker on the wire, where each try takes long."""
 
 __all__ = ["Budget", "Report", "Stage", "run_gate"]
 
@@ -144,6 +147,8 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
+        if run.subject.wire is not None:
+            sampled = shortest_form(sampled, within(SHORTENING_S, run.subject.fresh))  # noqa: PLW2901
         came = root_cause_of([sampled], run.subject.fresh, shortens=run.grade != "adaptive")
         if came.run is None:
             run.evidence.masked.setdefault(requirement, came.behind)

@@ -93,7 +93,9 @@ def sample(
             # Hypothesis prints the failing example; ours is printed as a counterexample instead.
             with contextlib.redirect_stdout(io.StringIO()):
                 left = examples - found.examples
-                run_state_machine_as_test(machine, settings=_settings(left, shrinks=not known))
+                # On the wire each try takes long, so another shortens within a time of its own.
+                shrinks = not known and subject.wire is None
+                run_state_machine_as_test(machine, settings=_settings(left, shrinks=shrinks))
         except (_Interrupted, _Found, Flaky):
             # Hypothesis calls an example flaky when the cap ends it while it is being shrunk.
             if interrupted() or found.stopped_by:
@@ -264,8 +266,9 @@ def _machine(
                         auto_delete=claims.auto_delete and not plain and order % 5 == 0,
                     )
                 )
+            kept = claims.durable or claims.order_within == "persistence"
             for number in range(waiting):
-                self.example.make(Payload(persistent=True).publish("q0", f"m{number}"))
+                self.example.make(Payload(persistent=kept).publish("q0", f"m{number}"))
 
         @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
         def move(self, kind: int, which: int, how: int) -> None:

@@ -142,6 +142,18 @@ def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
     return run if run.broken is not None else None
 
 
+def within(seconds: float, fresh: Fresh) -> Fresh:
+    """Return `fresh` for so long; later it raises `CapReached`."""
+    end = time.monotonic() + seconds
+
+    def begin() -> tuple[Candidate, Oracle]:
+        if time.monotonic() > end:
+            raise CapReached
+        return fresh()
+
+    return begin
+
+
 Fails = Callable[[Sequence[Move], Fresh, str], Run | None]
 """Returns the run of moves, if it breaks that requirement or ends early, as `fails` does."""
 

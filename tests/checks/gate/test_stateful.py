@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from msgspec.structs import replace
 
+from brokerproof.checks.gate import gate
+from brokerproof.checks.gate.gate import Budget, Report, run_stateful
+from brokerproof.checks.gate.gate_run import Clock, GateRun
 from brokerproof.checks.gate.stateful import WAITING, Sampling, sample
 from brokerproof.checks.search.draws import MESSAGES_MAX
 from brokerproof.checks.subjects import OnTheWire, Subject
 from brokerproof.reference import make
-from brokerproof.spec.protocol.capabilities import Capabilities
+from brokerproof.spec.protocol.answers import OK, Answer
+from brokerproof.spec.protocol.capabilities import Capabilities, Hello
+from brokerproof.spec.protocol.operations import Publish
 
 if TYPE_CHECKING:
     from brokerproof.spec.protocol.candidate import Candidate
+    from brokerproof.spec.protocol.operations import Operation
 
 CLAIMS = Capabilities(
     orders=("fifo",), modes=("acknowledge",), credit=("messages",), release_position="original"
@@ -36,3 +42,34 @@ def test_many_messages_wait_in_some_examples_on_the_wire(wire: OnTheWire | None)
     assert not found.broken
     assert (found.largest >= WAITING) == (wire is not None)
     assert found.largest <= MESSAGES_MAX + WAITING
+
+
+class Loses:
+    """A broker that takes the hundredth message and never delivers it."""
+
+    def __init__(self) -> None:
+        self.behind = broker()
+
+    def hello(self) -> Hello:
+        """Claim what the tests use."""
+        return replace(self.behind.hello(), capabilities=CLAIMS)
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out an operation, except for one publish."""
+        if isinstance(operation, Publish) and operation.message.id == "m99":
+            return OK
+        return self.behind.handle(operation)
+
+
+@pytest.mark.parametrize(("seconds", "is_short"), [(15.0, True), (0.0, False)])
+def test_what_is_drawn_on_the_wire_is_shortened_within_a_time(
+    seconds: float, *, is_short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "SHORTENING_S", seconds)
+    subject = Subject("lossy", Loses().hello(), Loses, in_process=True, wire=ON_THE_WIRE)
+    report = Report("lossy", "lossy", "1", 0)
+    run = GateRun(subject, Budget(examples=8), Clock(None), report, lambda *_: None)
+    run.grade = "adaptive"
+    run_stateful(run)
+    steps = run.evidence.broken["nothing-lost"].steps
+    assert (len(steps) <= 6) == is_short
