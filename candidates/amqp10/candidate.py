@@ -244,7 +244,10 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
 
     def _stop(self, channel: Actor, consumer: str, place: Place[Handle]) -> None:
         link, connection = place.handle.link, channel.connection
-        if not _is_settled(link):
+        if _is_settled(link):
+            # What is on its way would be lost.
+            self._drain()
+        else:
             link.flow(-link.credit)
             self._round_trip(channel, self._dialect.round_trip)
         del consumer

@@ -41,7 +41,10 @@ WALKS_ATTRIBUTED = 3
 time."""
 
 WALK_SHARE = 4
-"""A walk gets so many times the operations of the sequences before it: it repeats no beginnings."""
+"""A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
+
+On the wire it gets as many as they, which is what other brokers get whose answers differ.
+"""
 
 REAL_TIME_PART = 4
 """A scope in which time passes for a broker in real time gets 1 in so many: seconds are waited."""
@@ -123,7 +126,8 @@ def _walk_on(run: GateRun, scope: Scope) -> None:
     """Walk to the states that lie deeper than the sequences of a scope."""
     found = Search(scope, "adaptive")
     try:
-        _search(run, found, "it is not ours", WALK_SHARE)
+        share = WALK_SHARE if run.subject.wire is None else 1
+        _search(run, found, "it is not ours", share)
     except (CapReached, CannotStart, KeyboardInterrupt) as error:
         _note_end(run, found, error)
     finally:
