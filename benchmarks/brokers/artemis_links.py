@@ -6,7 +6,7 @@ what it sends on a link while another client publishes; the link leaves at once,
 credit back, waits for the broker's answer to another request, and leaves then. Prints how many
 messages neither came on it nor are left.
 
-    python benchmarks/artemis_links.py [GETS]
+    python benchmarks/brokers/artemis_links.py [GETS]
 """
 
 from __future__ import annotations
