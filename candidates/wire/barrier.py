@@ -9,6 +9,7 @@ the load of this moment, with room to spare, and told in the report.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
@@ -24,7 +25,7 @@ from brokerproof.spec.protocol.operations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from brokerproof.candidates.wire.example import ChannelT, Example, HandleT
     from brokerproof.candidates.wire.profile import RoundTrips, Silence
@@ -54,6 +55,26 @@ def sweeps(barrier: RoundTrips, now: Example[ChannelT, HandleT]) -> Iterator[Cha
         for name in busy:
             for _ in range(barrier.times):
                 yield now.channels[name]
+
+
+@dataclass
+class Patience:
+    """How long a broker is listened to: a measured silence, longer where it owes a delivery."""
+
+    silence_s: float = 0.0
+    unpaid: int = 0
+
+    @property
+    def owed_s(self) -> float:
+        """How long an owed delivery may take: a busy machine can be late."""
+        return self.silence_s * (PATIENCE if self.unpaid <= UNPAID_MAX else IMPATIENCE)
+
+    def await_owed(self, now: Example[ChannelT, HandleT], hear: Callable[[float], bool]) -> None:
+        """Let `hear` wait for each delivery that is owed, until one does not come in time."""
+        while now.owed.consumers():
+            if not hear(self.owed_s):
+                self.unpaid += 1
+                return
 
 
 class Listener(Protocol):

@@ -13,12 +13,11 @@ without a channel use the control connection, which never has a consumer.
 from __future__ import annotations
 
 import contextlib
-import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, assert_never
 
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.candidates.wire.barrier import IMPATIENCE, PATIENCE, UNPAID_MAX, measured, sweeps
+from brokerproof.candidates.wire.barrier import Patience, measured, sweeps
 from brokerproof.candidates.wire.crashes import Crashes
 from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused, unsupported
@@ -104,17 +103,12 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         self._hello = Hello(name=name, version=version, capabilities=claims)
         self._names_made = Names()
         self._now = self._example()
-        self._silence_s, self._unpaid = 0.0, 0
+        self._patience = Patience()
         self.shares, self._is_guest = False, False
         self.notices: tuple[str, ...] = ()
-        if profile.barrier.request not in ("", *self.REQUESTS):
-            raise CandidateUnavailable(
-                f"profile {profile.name}",
-                what=f"there is no request {profile.barrier.request}",
-                remedy=f"name one of: {', '.join(self.REQUESTS)}",
-            )
+        profile.check_request(self.REQUESTS)
         if isinstance(profile.barrier, Silence):
-            self._silence_s, notice = measured(self, profile.barrier)
+            self._patience.silence_s, notice = measured(self, profile.barrier)
             self.notices = (notice,)
 
     def _example(self) -> Example[ChannelT, HandleT]:
@@ -156,7 +150,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         """Begin a new example on another candidate's queues; from now on a drain proves nothing."""
         answer = self._reset()
         self._now.names = host.names
-        self._silence_s, self._is_guest = BRIEF_S, True
+        self._patience.silence_s, self._is_guest = BRIEF_S, True
         self.shares = host.shares = True
         return answer
 
@@ -432,20 +426,12 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         live = self._profile.claims.browser == "live" and now.owed.has_browsers()
         if self.shares or (live and not now.is_quiet):
             # What others have published is owed too, and what a browser will be shown is not known.
-            self.listen(self._silence_s)
-        while now.owed.consumers():
-            if not self._hear(self._patience_s):
-                self._unpaid += 1
-                break
+            self.listen(self._patience.silence_s)
+        self._patience.await_owed(now, self._hear)
         if barrier.request:
             for channel in now.channels.values():
                 self._round_trip(channel, barrier.request)
         return OK
-
-    @property
-    def _patience_s(self) -> float:
-        """How long an owed delivery may take: a busy machine can be late."""
-        return self._silence_s * (PATIENCE if self._unpaid <= UNPAID_MAX else IMPATIENCE)
 
     def listen(self, seconds: float) -> None:
         """Read all connections until nothing has come for some time."""
@@ -458,37 +444,16 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         told, self._now.told = self._now.told, []
         return tuple(event for event in told if isinstance(event, Delivered))
 
-    # Crash and restart.
-
     def _crash(self) -> Error | None:
         """Tell all deliveries until now (rule 2), then kill the broker."""
-        if self._crashes is None:
-            return unsupported("no way is known to crash the broker")
+        assert self._crashes is not None
         self._drain()
-        time.sleep(self._now.on_disk_in_s())
-        self._now.crash()
-        self._crashes.crash()
+        self._crashes.kill(self._now)
         return OK
 
     def _restart(self) -> Error | None:
-        now = self._now
-        if self._crashes is None:
-            return unsupported("no way is known to start the broker")
-        if not now.is_down:
-            return refused("the broker is up")
-        try:
-            self._crashes.come_up()
-        except CandidateUnavailable as unavailable:
-            return refused(f"the broker did not come back: {unavailable}")
-        now.is_down = False
-        self._deadline.start(ANSWER_DEADLINE_S)
-        now.lost = {
-            name: why for name, queue in now.queues.items() if (why := self._why_gone(queue))
-        }
-        # An operation on a missing queue could close the channel that it uses.
-        for name in now.lost:
-            del now.queues[name]
-        return OK
+        assert self._crashes is not None
+        return self._crashes.revive(self._now, self._why_gone)
 
     # From one example to the next.
 

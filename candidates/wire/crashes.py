@@ -17,7 +17,14 @@ from dataclasses import dataclass
 
 from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
+from brokerproof.candidates.wire.deadline import (
+    ANSWER_DEADLINE_S,
+    CONNECT_DEADLINE_S,
+    Deadline,
+)
+from brokerproof.candidates.wire.errors import refused
+from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Queue
+from brokerproof.spec.protocol.answers import Error
 
 RESTART_DEADLINE_S = 120.0
 STILL_THERE_S = 1.0
@@ -52,6 +59,30 @@ class Crashes:
         except CandidateUnavailable:
             self.power.restart()
             self._wait()
+
+    def kill(self, now: Example[ChannelT, HandleT]) -> None:
+        """Kill the broker once all that was answered is on disk; raises `PowerFailed`."""
+        time.sleep(now.on_disk_in_s())
+        now.crash()
+        self.crash()
+
+    def revive(
+        self, now: Example[ChannelT, HandleT], why_gone: Callable[[Queue], str]
+    ) -> Error | None:
+        """Start the broker, and note which of its durable queues have not come back."""
+        if not now.is_down:
+            return refused("the broker is up")
+        try:
+            self.come_up()
+        except CandidateUnavailable as unavailable:
+            return refused(f"the broker did not come back: {unavailable}")
+        now.is_down = False
+        self.deadline.start(ANSWER_DEADLINE_S)
+        now.lost = {name: why for name, queue in now.queues.items() if (why := why_gone(queue))}
+        # An operation on a missing queue could close the channel that it uses.
+        for name in now.lost:
+            del now.queues[name]
+        return None
 
     def _wait(self) -> None:
         end = time.monotonic() + RESTART_DEADLINE_S

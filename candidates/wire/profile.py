@@ -105,6 +105,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return ""
         return f"when {self.product or self.name} {version} has a settlement on disk is not known"
 
+    def check_request(self, known: tuple[str, ...]) -> None:
+        """Raise `CandidateUnavailable` if the barrier makes a request that the protocol has not."""
+        if self.barrier.request not in ("", *known):
+            raise CandidateUnavailable(
+                f"profile {self.name}",
+                what=f"there is no request {self.barrier.request}",
+                remedy=f"name one of: {', '.join(known)}",
+            )
+
     def read_dialect(self, form: type[Dialect]) -> Dialect:
         """Return the settings of the protocol's adapter; raises `CandidateUnavailable`."""
         try:

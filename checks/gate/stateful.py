@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -37,6 +37,7 @@ from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import OnDisk
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
 
 STEPS = 40
@@ -231,7 +232,6 @@ def _machine(
     claims = subject.hello.capabilities
     # Where a crash takes seconds, the durability stage makes the crashes.
     passing = claims if subject.crashable is None else structs.replace(claims, durable=False)
-    orders = orders_drawn(claims)
     core = kinds_for(claims)
     beyond = (*core, *kinds_beyond(claims))
 
@@ -256,19 +256,8 @@ def _machine(
             most = MESSAGES_MAX + waiting
             self.chooser = Chooser(claims, core if plain else beyond, plain, most)
             self.kinds = kinds_drawn(swarm, passing)
-            for number in range(2 if two else 1):
-                chosen = orders[(order + number) % len(orders)]
-                self.example.make(
-                    Declare(
-                        queue=f"q{number}",
-                        order=chosen,
-                        durable=claims.durable and not plain and order % 3 != 0,
-                        auto_delete=claims.auto_delete and not plain and order % 5 == 0,
-                    )
-                )
-            kept = claims.durable or claims.order_within == "persistence"
-            for number in range(waiting):
-                self.example.make(Payload(persistent=kept).publish("q0", f"m{number}"))
+            for each in _begun(claims, order, plain=plain, queues=2 if two else 1, waiting=waiting):
+                self.example.make(each)
 
         @rule(kind=_NUMBER, which=_NUMBER, how=_NUMBER)
         def move(self, kind: int, which: int, how: int) -> None:
@@ -287,6 +276,23 @@ def _machine(
             progress(found)
 
     return Machine
+
+
+def _begun(
+    claims: Capabilities, order: int, *, plain: bool, queues: int, waiting: int
+) -> Iterator[Move]:
+    """Yield the moves with which an example begins."""
+    orders = orders_drawn(claims)
+    for number in range(queues):
+        yield Declare(
+            queue=f"q{number}",
+            order=orders[(order + number) % len(orders)],
+            durable=claims.durable and not plain and order % 3 != 0,
+            auto_delete=claims.auto_delete and not plain and order % 5 == 0,
+        )
+    persistent = claims.durable or claims.order_within == "persistence"
+    for number in range(waiting):
+        yield Payload(persistent=persistent).publish("q0", f"m{number}")
 
 
 def _was_followed(run: Run) -> bool:

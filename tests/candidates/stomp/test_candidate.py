@@ -191,8 +191,8 @@ def test_a_lost_message_ends_the_drain_after_the_silence(
 def test_the_silence_is_shorter_for_a_broker_that_often_does_not_pay(
     client: Client, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "UNPAID_MAX", 1)
-    client.candidate._silence_s = 0.5 / barrier.PATIENCE
+    monkeypatch.setattr(barrier, "UNPAID_MAX", 1)
+    client.candidate._patience.silence_s = 0.5 / barrier.PATIENCE
     broker.loses.add("a")
     client.publish("a")
     client.consume("c0")
@@ -205,7 +205,7 @@ def test_the_silence_is_shorter_for_a_broker_that_often_does_not_pay(
 
 
 def test_nothing_is_waited_for_when_nothing_is_owed(client: Client) -> None:
-    client.candidate._silence_s = 5.0
+    client.candidate._patience.silence_s = 5.0
     client.consume("c0", window=1)
     client.publish("a", "b")
     start = time.monotonic()
