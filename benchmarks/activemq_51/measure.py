@@ -5,11 +5,10 @@ One producer sends persistent messages of 100 bytes. Then a consumer with a pref
 until nothing comes for two seconds. Memory is ample (64 MiB) or scarce (64 KiB). A consumer takes
 messages as fast as it can, or pauses after each. Prints for each release and each of these how
 many distinct messages came, with inversions and doubles if there are any; several runs are apart
-by a comma. Fetch the releases first: `brokerproof instances install --all`. Then
+by a comma. The releases run, and 5.1.0 with single repairs (`repairs.py`). Fetch the releases
+first: `brokerproof instances install --all`. Then
 
-    python benchmarks/activemq_51/measure.py [--runs 3] [--messages 5000] [--only 5.1.0]
-
-The whole takes about ten minutes for each run.
+    python benchmarks/activemq_51/measure.py [--runs 2] [--messages 5000] [--only 5.1.0]
 """
 
 from __future__ import annotations
@@ -22,6 +21,17 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.activemq_51.repairs import (
+    ASKS_FOR_THE_ID_FIRST,
+    AUDIT,
+    COUNTS_ANEW,
+    REFUSES_WHEN_DETACHED,
+    STOPS_WITHOUT_ROOM,
+    Edit,
+    build,
+)
 from brokerproof.candidates.instances.activemq import OPENED, PrivateActiveMQ
 from brokerproof.candidates.instances.java import server_command
 from brokerproof.candidates.instances.registry import Choice, chosen
@@ -42,22 +52,38 @@ PAUSE_MS = {
     ("stays", "slow"): 1,
 }
 
-BIT_ARRAYS = "org/apache/activemq/util/BitArrayBin.class"
-"""The windows of the audit; 5.2.0 mends D1 of docs/findings/activemq-5.1-loss.md in it."""
-
 
 @dataclass(frozen=True)
 class Subject:
-    """A release, with one class of another one in front of its own if that is named."""
+    """A release, and in front of its classes the repairs of 5.1.0; `audit` is that of D1."""
 
     title: str
-    name: str
-    donor: str = ""
+    name: str = "activemq-5.1.0"
+    edits: tuple[Edit, ...] = ()
+    audit: bool = False
+
+    def furnish(self, into: Path) -> None:
+        """Put the classes that differ from the release into a folder."""
+        if self.edits:
+            build(self.edits, chosen(self.name).files.folder, into)
+        if self.audit:
+            donor = chosen("activemq-5.2.0").files.folder / "activemq-core-5.2.0.jar"
+            with zipfile.ZipFile(donor) as jar:
+                jar.extract(AUDIT, into)
 
 
 SUBJECTS = (
-    Subject("5.1.0", "activemq-5.1.0"),
-    Subject("5.1.0 + BitArrayBin of 5.2.0", "activemq-5.1.0", "activemq-5.2.0"),
+    Subject("5.1.0"),
+    Subject("5.1.0, fix as meant", edits=STOPS_WITHOUT_ROOM),
+    Subject("5.1.0, fix as printed", edits=ASKS_FOR_THE_ID_FIRST),
+    Subject("5.1.0, D1 repaired", audit=True),
+    Subject("5.1.0, D3 repaired", edits=REFUSES_WHEN_DETACHED),
+    Subject("5.1.0, D4 repaired", edits=COUNTS_ANEW),
+    Subject(
+        "5.1.0, D1, D2 and D3 repaired",
+        edits=(*STOPS_WITHOUT_ROOM, *REFUSES_WHEN_DETACHED),
+        audit=True,
+    ),
     Subject("5.2.0", "activemq-5.2.0"),
     Subject("5.3.0", "activemq-5.3.0"),
     Subject("5.17.2", "activemq-5.17"),
@@ -66,21 +92,18 @@ SUBJECTS = (
 
 
 class MeasuredActiveMQ(PrivateActiveMQ):
-    """A private ActiveMQ with OpenWire too, a limit of memory, and one class of a later release."""
+    """A private ActiveMQ with OpenWire too, a limit of memory, and classes in front of its own."""
 
-    def __init__(self, choice: Choice, memory_bytes: int, donor: Path | None) -> None:
+    def __init__(self, choice: Choice, memory_bytes: int, classes: Path) -> None:
         super().__init__(choice)
-        self.memory_bytes, self.donor = memory_bytes, donor
+        self.memory_bytes, self.classes = memory_bytes, classes
 
     def furnish(self, folder: Path, ports: list[int]) -> Launch:
         """Add to what the private server says on its command line."""
         launch = super().furnish(folder, ports)
         command = [*launch.command]
-        if self.donor is not None:
-            with zipfile.ZipFile(self.donor) as jar:
-                jar.extract(BIT_ARRAYS, folder / "classes")
-            at = command.index("-cp") + 1
-            command[at] = f"{folder / 'classes'}:{command[at]}"
+        at = command.index("-cp") + 1
+        command[at] = f"{self.classes}:{command[at]}"
         # What is said last holds.
         command += [f"memory={self.memory_bytes}", f"connector={self.open_wire(ports)}"]
         return replace(launch, command=command)
@@ -90,14 +113,12 @@ class MeasuredActiveMQ(PrivateActiveMQ):
         return f"tcp://127.0.0.1:{ports[1]}"
 
 
-def outcome(subject: Subject, consumer: str, memory: str, speed: str, messages: int) -> str:
+def outcome(
+    subject: Subject, classes: Path, consumer: str, memory: str, speed: str, messages: int
+) -> str:
     """Run the scenario once on a new broker; return distinct messages, inversions and doubles."""
     choice = chosen(subject.name)
-    donor = None
-    if subject.donor:
-        other = chosen(subject.donor)
-        donor = other.files.folder / f"activemq-core-{other.version}.jar"
-    server = MeasuredActiveMQ(choice, MEMORY_BYTES[memory], donor)
+    server = MeasuredActiveMQ(choice, MEMORY_BYTES[memory], classes)
     with server, tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "Client.java"
         text = Path(__file__).with_name("Client.java").read_text(encoding="utf-8")
@@ -136,22 +157,30 @@ def main() -> None:
         missing = chosen(subject.name).missing()
         if missing is not None:
             sys.exit(str(missing))
+    with tempfile.TemporaryDirectory() as scratch:
+        classes = {subject: Path(scratch) / str(at) for at, subject in enumerate(subjects)}
+        for subject, into in classes.items():
+            subject.furnish(into)
+        for consumer in ("leaves", "stays"):
+            print_table(classes, consumer, options.messages, options.runs)
+
+
+def print_table(classes: dict[Subject, Path], consumer: str, messages: int, runs: int) -> None:
+    """Print the outcomes for one kind of consumer, each as soon as it is known."""
     kinds = [(speed, memory) for speed in ("fast", "slow") for memory in MEMORY_BYTES]
-    for consumer in ("leaves", "stays"):
-        print(f"A consumer that {consumer}: distinct messages of {options.messages:,} that came")
-        print("(inversions; doubles)\n")
-        print(f"| what ran | {' | '.join(', '.join(kind) for kind in kinds)} |")
-        print("| --- | --- | --- | --- | --- |")
-        for subject in subjects:
-            print(f"| {subject.title} |", end="", flush=True)
-            for speed, memory in kinds:
-                runs = (
-                    outcome(subject, consumer, memory, speed, options.messages)
-                    for _ in range(options.runs)
-                )
-                print(f" {', '.join(runs)} |", end="", flush=True)
-            print()
+    print(f"A consumer that {consumer}: distinct messages of {messages:,} that came")
+    print("(inversions; doubles)\n")
+    print(f"| what ran | {' | '.join(', '.join(kind) for kind in kinds)} |")
+    print("| --- | --- | --- | --- | --- |")
+    for subject, folder in classes.items():
+        print(f"| {subject.title} |", end="", flush=True)
+        for speed, memory in kinds:
+            seen = (
+                outcome(subject, folder, consumer, memory, speed, messages) for _ in range(runs)
+            )
+            print(f" {', '.join(seen)} |", end="", flush=True)
         print()
+    print()
 
 
 if __name__ == "__main__":
