@@ -65,7 +65,10 @@ class GivesToWhoHasLeft(CursorRoom):
 
 
 class ForgetsItsSize(CursorRoom):
-    """The cursor takes itself for empty after its batch was dropped (AMQ-1984, AMQ-1940, D4)."""
+    """The cursor takes itself for empty after its batch was dropped.
+
+    Kin of AMQ-1940 and AMQ-1962, and no fault of 5.1.0, which leaves the size as it is.
+    """
 
     def _clears(self) -> None:
         super()._clears()
@@ -231,9 +234,8 @@ class SchedulesNoOther(CursorProgress):
 
 
 RELEASE_5_1: tuple[type[CursorRoom], ...] = (
-    *(PassesWithoutRoom, CallsOldDuplicate, GivesToWhoHasLeft, ForgetsItsSize),
-    *(ClearsWhenTheLastLeaves, TrustsTheAudit, LeavesThePosition),
-    *(CountsDuplicates, SchedulesNoOther),
+    *(PassesWithoutRoom, CallsOldDuplicate, GivesToWhoHasLeft, ClearsWhenTheLastLeaves),
+    *(TrustsTheAudit, LeavesThePosition, CountsDuplicates, SchedulesNoOther),
 )
 """The faults of release 5.1.0 that this model covers."""
 
