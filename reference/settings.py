@@ -186,7 +186,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "audit": _choice(AuditRules, *CURSORS),
     "read": _choice(cursor.Reading, *CURSORS),
     "detached": _choice(cursor.Detached, *CURSORS),
-    "counters": _choice(cursor.Counters, *CURSORS),
+    "pages": _choice(cursor.Pages, *CURSORS),
     "duplicates": _choice(cursor.Duplicates, *CURSORS),
     "passes": _choice(cursor.Passes, *CURSORS),
     "cache": _choice(cursor.CacheOff, *CURSORS),

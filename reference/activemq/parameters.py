@@ -22,7 +22,7 @@ Reading: TypeAlias = Literal["stop", "advance", "document", "printed"]
 Duplicates: TypeAlias = Literal["free", "counted"]
 """Whether a duplicate counts as recovered and uses up the batch (5.1 and 5.2), or not."""
 Detached: TypeAlias = Literal["refused", "accepted"]
-Counters: TypeAlias = Literal["exact", "drifting"]
+Pages: TypeAlias = Literal["room", "inflight"]
 Passes: TypeAlias = Literal["again", "once"]
 CacheOff: TypeAlias = Literal["placed", "unplaced"]
 PagedIn: TypeAlias = Literal["checked", "replaced"]
@@ -53,14 +53,16 @@ class CursorParameters:
       behind it (`advance`, 5.1.0), or follows the analysis's fix, as intended (`document`) or as
       `printed`.
     * `detached`: whether a subscription is given a message after it has left (AMQ-1738).
-    * `counters`: a cursor's size drifts, and a negative one is read as empty (AMQ-1984).
 
     Further rules of 5.1.0 that matter beside them:
 
     * `duplicates`: whether a message rejected by the audit uses up the batch (5.1, 5.2).
     * `passes`: whether a pass that moved something is followed by another, or waits for an event.
     * `cache`: whether the store's position is set behind the cached messages when the cache goes
-      off (AMQ-2020).
+      off, and the cache comes back when nothing is pending (AMQ-2020, AMQ-1984).
+    * `pages`: whether a pass pages in what consumers have room for (`room`), or `page` and the
+      number of deliveries without acknowledgement, less what is paged in (`inflight`). A delivery
+      counts after its consumer has left, too.
     * `paged`: whether a message that is paged in already is paged in again (AMQ-1957).
     * `leaving`: whether the cursor drops its messages in memory when the last consumer leaves
       (AMQ-2016).
@@ -91,7 +93,7 @@ class CursorParameters:
     audit: AuditRules = "5.2"
     read: Reading = "stop"
     detached: Detached = "refused"
-    counters: Counters = "exact"
+    pages: Pages = "room"
     duplicates: Duplicates = "free"
     passes: Passes = "again"
     cache: CacheOff = "placed"
@@ -120,7 +122,8 @@ RELEASE_5_1: Final = CursorParameters(
     audit="5.1",
     read="advance",
     detached="accepted",
-    counters="drifting",
+    pages="inflight",
+    lag=0,
     duplicates="counted",
     passes="once",
     cache="unplaced",

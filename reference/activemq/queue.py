@@ -98,7 +98,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.replaced: list[Reference] = []
         self.fresh: set[str] = set()
         self.pending = DispatchPendingList[Reference](prioritized=isinstance(order, Priority))
-        self.subscribers = Subscribers(GROUP_MAPS[parameters.groups]())
+        self.subscribers = Subscribers(GROUP_MAPS[parameters.groups](), parameters.pages)
         self.browsers = Browsers()
         self.parked: dict[str, Message] = {}
         self.late: Late | None = None
@@ -158,16 +158,20 @@ class CursorQueue(RankedQueue[Reference]):
         while self._pass() and self.parameters.passes == "again":
             pass
 
-    def _pass(self) -> bool:
-        """Deliver paged-in messages, then page in as there is room; return whether any moved."""
+    def _pass(self, *, forced: bool = False) -> bool:
+        """Deliver paged-in messages, then page in as there is room; return whether any moved.
+
+        In 5.1 a `forced` pass reads on where the size says that nothing is pending.
+        """
+        page = self.parameters.page
         moved = self._take_parked()
         moved |= self._give_what_is_late()
         first = self.pending.first()
         if first is not None and self._is_cursor_more_urgent_than(first):
-            moved |= self._page_in(self.subscribers.room(self.parameters.page), above=True)
+            moved |= self._page_in(self.subscribers.room(page), above=True)
         moved |= self._dispatch()
-        page = self.parameters.page
-        if len(self.pending) < page and self._page_in(self.subscribers.room(page)):
+        wanted = self.subscribers.wanted(page, len(self.pending), len(self.paged_in))
+        if (forced or not self.cursor.is_empty()) and self._page_in(wanted):
             moved = True
             if self.parameters.detached == "accepted":
                 # Outside of any lock, with the consumers of that time: they may have left by then.
@@ -291,6 +295,7 @@ class CursorQueue(RankedQueue[Reference]):
             self._sync_for([reference])
         else:
             reference.owner = subscriber
+            self.subscribers.unacknowledged += 1
         self.outbox.send(subscriber, reference)
 
     def _load(self, reference: Reference) -> None:
@@ -339,10 +344,10 @@ class CursorQueue(RankedQueue[Reference]):
             self.subscribers.add(subscription)
         else:
             self.browsers.add(subscription, self.paged_in.values())
-        self.wake_up()
         if self.parameters.passes == "once":
-            # One pass for the page-in at once, and one for the wake-up.
-            self.wake_up()
+            # One pass at once, and one for the wake-up.
+            self._pass(forced=True)
+        self.wake_up()
         return True
 
     def unsubscribe(self, subscription: RankedConsumer) -> bool:
@@ -397,6 +402,7 @@ class CursorQueue(RankedQueue[Reference]):
         """Settle a delivery for good."""
         self._give_what_is_late()
         self._forget(entry)
+        self.subscribers.unacknowledged -= 1
         self._sync_for([entry])
         subscription.restore_credit(entry)
         self.wake_up()
@@ -404,8 +410,6 @@ class CursorQueue(RankedQueue[Reference]):
     def _forget(self, reference: Reference) -> None:
         """Remove a paged-in message from memory and disk."""
         cursor = self.cursor.of(reference)
-        if self.parameters.counters == "drifting" and reference.redelivered:
-            cursor.count_off_again()
         cursor.remove(reference)
         if self.paged_in.get(reference.id) is reference:
             del self.paged_in[reference.id]

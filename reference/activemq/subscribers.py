@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from brokerproof.reference.activemq.groups import GroupMap
+    from brokerproof.reference.activemq.parameters import Pages
     from brokerproof.reference.front.consumers import RankedConsumer
     from brokerproof.spec.messages import Message
 
@@ -40,11 +41,16 @@ GROUP_MAPS: Final[Mapping[str, Callable[[], GroupMap]]] = {
 
 
 class Subscribers:
-    """The consumers in the order in which they are served."""
+    """The consumers in the order in which they are served.
 
-    __slots__ = ("election", "groups", "line")
+    `unacknowledged` counts deliveries, also those that a consumer left without acknowledging.
+    """
 
-    def __init__(self, owners: GroupMap) -> None:
+    __slots__ = ("election", "groups", "line", "pages", "unacknowledged")
+
+    def __init__(self, owners: GroupMap, pages: Pages = "room") -> None:
+        self.pages = pages
+        self.unacknowledged = 0
         self.line: list[RankedConsumer] = []
         self.election = ExclusiveElection()
         self.groups = GroupRule(owners)
@@ -75,6 +81,12 @@ class Subscribers:
         while at and self.line[at - 1].priority < consumer.priority:
             at -= 1
         self.line.insert(at, consumer)
+
+    def wanted(self, page: int, waiting: int, paged_in: int) -> int:
+        """Return how many messages to page in, where these numbers wait and are paged in."""
+        if self.pages == "inflight":
+            return page + self.unacknowledged - paged_in if self.line else 0
+        return self.room(page) if waiting < page else 0
 
     def room(self, most: int) -> int:
         """Return the number of messages that there is room for, up to `most`."""
@@ -107,7 +119,8 @@ class Subscribers:
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for lines that behave alike, consumers apart."""
-        return self.election.fingerprint(), self.groups.fingerprint()
+        counted = self.unacknowledged if self.pages == "inflight" else 0
+        return self.election.fingerprint(), self.groups.fingerprint(), counted
 
 
 def _name(consumer: RankedConsumer) -> str:

@@ -60,15 +60,13 @@ class LevelCursors:
         """Return the cursor with the next message, read into memory; None if there is none."""
         if self.classes == "merged":
             self.current = self._with_first()
-            return self.current if self._has_next(self.current, most) else None
-        if not self._has_next(self.current, most):
-            self.current = next((e for e in self.both() if e is not self.current), self.current)
-            if not self._has_next(self.current, most):
-                return None
-        return self.current
-
-    def _has_next(self, cursor: Cursor, most: int) -> bool:
-        return not cursor.is_empty() and cursor.has_next(most)
+            is_pending = not self.current.is_empty()
+            return self.current if is_pending and self.current.has_next(most) else None
+        other = next((each for each in self.both() if each is not self.current), self.current)
+        if not _is_buffered(self.current) and not other.is_empty():
+            self.current = other
+        # Its size is not asked for: it may be negative although messages are pending.
+        return self.current if self.current.has_next(most) else None
 
     def _with_first(self) -> Cursor:
         filled = [each for each in self.both() if not each.is_empty()]
@@ -77,6 +75,10 @@ class LevelCursors:
         arrivals = [(each.arrival_of_next(), at) for at, each in enumerate(filled)]
         first = min([(number, at) for number, at in arrivals if number is not None], default=None)
         return self.current if first is None else filled[first[1]]
+
+
+def _is_buffered(cursor: Cursor) -> bool:
+    return bool(cursor.batch) if isinstance(cursor, StoreCursor) else not cursor.is_empty()
 
 
 class QueueCursor:
@@ -120,8 +122,8 @@ class QueueCursor:
 
         None also means a lack of memory. A batch that has to be read has at most `most` messages.
         """
-        level = next((each for each in self.levels if not each.is_empty()), None)
-        source = None if level is None else level.source(most)
+        filled = (each for each in self.levels if not each.is_empty())
+        source = next(filled, self.levels[-1]).source(most)
         return None if source is None else source.take_next()
 
     def of(self, reference: Reference) -> Cursor:

@@ -100,14 +100,14 @@ class StoreCursor:
         self.store_has_messages = self.size > 0
 
     def is_empty(self) -> bool:
-        """Return whether no message is pending; with drifting counters the size may be negative."""
+        """Return whether no message is pending; after AMQ-1957 the size may be negative."""
         return self.size <= 0
 
     def add_last(self, stored: Stored) -> None:
         """Store an arriving message and make it pending; keep it in memory too if there is room."""
         message = stored.message
         self.store.add(message.id, encoded(stored))
-        if self.size == 0 and self.parameters.counters == "exact":
+        if self.size == 0 and self.parameters.cache == "placed":
             self._cache_goes_on()
         if self.cache_enabled:
             if self.memory.has_room(self.memory.size_of(message)):
@@ -210,10 +210,6 @@ class StoreCursor:
         _, cached = self.batch.popitem(last=False)
         self.size -= 1
         return Reference(cached.stored, self.level, cached.content, kept=True)
-
-    def count_off_again(self) -> None:
-        """Subtract a message that was returned and then acknowledged a second time (AMQ-1984)."""
-        self.size -= 1
 
     def clear(self) -> None:
         """Drop the batch; it is read again from the head of the store (gc)."""

@@ -77,9 +77,6 @@ class MemoryCursor:
     def remove(self, reference: Reference) -> None:
         """Do nothing: the content has been released already."""
 
-    def count_off_again(self) -> None:
-        """Do nothing: the list itself is the count."""
-
     def clear(self) -> None:
         """Drop nothing: these messages cannot be read again."""
 

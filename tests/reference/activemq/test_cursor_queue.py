@@ -242,13 +242,14 @@ def test_a_loop_that_goes_on_without_memory_skips_what_it_has_no_room_for(
     assert [each for each in scene.consume("x") if each != "x:c" or read != "advance"] == given
 
 
-def test_a_size_that_drifts_hides_what_is_pending() -> None:
-    for counters, given in (("exact", ["x:b"]), ("drifting", [])):
-        scene = Scene(f"activemq-cursor?counters={counters}")
-        scene.publish("a", "b")
-        scene.consume("x", 1)
-        scene.release("a")
-        assert scene.acknowledge("a") == given
+def test_5_1_pages_in_what_was_delivered_and_never_acknowledged_once_more() -> None:
+    scene = Scene("activemq-cursor?page=2&pages=inflight")
+    scene.publish(*"abcdefgh")
+    assert scene.consume("stays", 1) == ["stays:a"]
+    assert list(scene.queue.paged_in) == ["a", "b", "c"], "a page beside the one delivered"
+    scene.do(CloseChannel(channel="ch-stays"))
+    assert scene.consume("comes", 1) == ["comes:a"]
+    assert list(scene.queue.paged_in) == ["a", "b", "c", "d"], "a is counted twice"
 
 
 def test_what_its_group_keeps_back_gives_way_to_what_can_be_given() -> None:
