@@ -32,7 +32,10 @@ from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.requirements import Requirement
 
 SHORTENING_S = 15.0
-"""The time for shortening what was drawn for a broker on the wire, where each try takes long."""
+"""The time for shortening what was drawn for a broker on the wire, and then for its attribution.
+
+Each try takes long there.
+"""
 
 __all__ = ["Budget", "Report", "Stage", "run_gate"]
 
@@ -147,9 +150,11 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
+        fresh = run.subject.fresh
         if run.subject.wire is not None:
-            sampled = shortest_form(sampled, within(SHORTENING_S, run.subject.fresh))  # noqa: PLW2901
-        came = root_cause_of([sampled], run.subject.fresh, shortens=run.grade != "adaptive")
+            sampled = shortest_form(sampled, within(SHORTENING_S, fresh))  # noqa: PLW2901
+            fresh = within(SHORTENING_S, fresh)
+        came = root_cause_of([sampled], fresh, shortens=run.grade != "adaptive")
         if came.run is None:
             run.evidence.masked.setdefault(requirement, came.behind)
             continue
