@@ -32,6 +32,9 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Dialect = TypeVar("Dialect")
 
 
+PAGE = "docs/guide/profiles.md"
+
+
 class RoundTrips(msgspec.Struct, frozen=True, tag_field="kind", tag="round_trips"):
     """All that a broker was about to deliver comes before the answers to some requests.
 
@@ -140,7 +143,7 @@ def profile_for(address: Address, product: str, version: str) -> Profile:
         str(address),
         what=f"there is no profile for {product} {version}",
         remedy=f"try ?profile=generic-{address.protocol}, and write a profile of your own "
-        "from it (docs/guide/profiles.md)",
+        f"from it ({'docs/guide/stomp.md' if address.protocol == 'stomp' else PAGE})",
     )
 
 
@@ -194,6 +197,4 @@ def read(text: str, where: str) -> Profile:
 
 
 def _bad(where: str, what: str) -> CandidateUnavailable:
-    return CandidateUnavailable(
-        f"profile {where}", what=what, remedy="write it as docs/guide/profiles.md says"
-    )
+    return CandidateUnavailable(f"profile {where}", what=what, remedy=f"write it as {PAGE} says")
