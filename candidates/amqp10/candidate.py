@@ -307,9 +307,10 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             self._round_trip(channel, self._dialect.round_trip)
             for link in (*holding, *channel.getters.values()):
                 connection.detach(link)
+        # With its session each link ends, and a broker may say so by a detach: asked for, not told.
+        connection.closers.clear()
         connection.end(channel.session)
         connection.receivers.clear()
-        connection.closers.clear()
         self._pool.give_back(connection)
 
     def _await_closings(self, queue: Queue) -> None:

@@ -21,6 +21,8 @@ from brokerproof.spec.protocol.differences import claimed_differences
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from brokerproof.candidates.wire.address import WireProtocol
+
 SOUND = """
 name = "mine"
 protocol = "amqp091"
@@ -99,6 +101,24 @@ def test_the_product_chooses_the_profile_unless_the_address_does(tmp_path: Path)
     assert profile_for(address(f"?profile={file}"), "RabbitMQ", "3.10.8").name == "mine"
     named = address("?profile=rabbitmq-amqp091")
     assert isinstance(profile_for(named, "Other", "1").barrier, RoundTrips)
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "profile"),
+    [
+        ("qpid", "6.1.7", "broker-j-6.1"),
+        ("Apache Qpid Broker-J Core", "9.2.1", "broker-j"),
+        ("Apache Qpid Broker-J Core", "10.1.0", "broker-j"),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["amqp091", "amqp10"])
+def test_each_private_broker_j_has_a_profile_by_both_protocols(
+    product: str, version: str, profile: str, protocol: WireProtocol
+) -> None:
+    address = Address.parse(f"{protocol}://host/", protocol)
+    assert profile_for(address, product, version) is by_name(f"{profile}-{protocol}")
+    with pytest.raises(CandidateUnavailable, match="there is no profile for"):
+        profile_for(address, product, "6.0.1")
 
 
 @pytest.mark.parametrize(
