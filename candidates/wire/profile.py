@@ -19,7 +19,7 @@ from msgspec import structs
 
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.wire import profiles
-from brokerproof.candidates.wire.address import WireProtocol
+from brokerproof.candidates.wire.address import PROTOCOLS, WireProtocol
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.differences import claimed_differences
 
@@ -173,9 +173,9 @@ def from_file(path: Path) -> Profile:
 @functools.cache
 def shipped() -> dict[str, Profile]:
     """Return the profiles of this distribution by name."""
-    files = {path.name: path for path in resources.files(profiles).iterdir()}
-    names = sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml"))
-    return {name: read(files[f"{name}.toml"].read_text("utf-8"), name) for name in names}
+    folders = [path for path in resources.files(profiles).iterdir() if path.name in PROTOCOLS]
+    files = {path.name.removesuffix(".toml"): path for each in folders for path in each.iterdir()}
+    return {name: read(files[name].read_text("utf-8"), name) for name in sorted(files)}
 
 
 def read(text: str, where: str) -> Profile:

@@ -1,1 +1,1 @@
-"""The profiles that are shipped, one file each; `wire/profile.py` has their form."""
+"""The profiles that are shipped, by protocol, one file each; `wire/profile.py` has their form."""
