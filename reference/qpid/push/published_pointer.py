@@ -4,7 +4,8 @@ Owns the same search and the same moving back as `pointers.ReleasedPointer`, but
 reference separately. One thread moves the place over an entry and is about to clear `released`.
 Meanwhile another thread returns that entry: it finds it in `released`, or sets it again, and then
 the first thread clears it. The entry is available and behind the place.
-`models/qpid/released_pointer.py` has the shortest trace; kept to be checked under threads.
+`models/qpid/released_pointer.py` has the shortest trace; kept to be checked under threads. 6.1.7,
+9.2.1 and 10.1.0 lose a message by the same order of steps (`docs/explanation/qpid-pointers.md`).
 
 Source: Qpid 0.6 to 10.1, `getNextAvailableEntry`, `setLastSeenEntry`, `requeue`.
 """
