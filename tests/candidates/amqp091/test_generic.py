@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
 
 from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
-from brokerproof.candidates.wire import barrier, profiles
+from brokerproof.candidates.wire import barrier
 from brokerproof.spec.messages import Credit, Fifo, Message
 from brokerproof.spec.protocol.answers import Delivered
 from brokerproof.spec.protocol.operations import (
@@ -44,13 +43,10 @@ def told(candidate: Amqp091Candidate, *operations: Operation) -> list[str]:
 
 
 def test_a_silence_brings_all_deliveries_of_a_broker_without_a_barrier(
-    rabbitmq: PrivateRabbitMQ, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    rabbitmq: PrivateRabbitMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(barrier, "MEASURED_DELIVERIES", 20)
-    shipped = resources.files(profiles).joinpath("generic-amqp091.toml").read_text("utf-8")
-    patient = tmp_path / "patient.toml"
-    patient.write_text(shipped.replace("floor_s = 0.1", "floor_s = 0.5"), "utf-8")
-    with closing(Amqp091Candidate(f"{rabbitmq.url}?profile={patient}")) as candidate:
+    with closing(Amqp091Candidate(f"{rabbitmq.url}?profile=generic-amqp091")) as candidate:
         [notice] = candidate.notices
         assert "ms: the slowest of 20 took" in notice
         told(candidate, Reset(), Declare(queue="q", order=Fifo()))
