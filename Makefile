@@ -15,7 +15,7 @@ LINKED := $(VENV)/.linked-$(TREE)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := check
-.PHONY: check test quick thorough brokers private pipeline java lint types bench release lock clean
+.PHONY: check test quick thorough brokers scoreboard private pipeline java lint types bench release lock clean
 
 check: $(LINKED)  ## Hold the four reference brokers against the documented requirements; EFFORT=deep tries more.
 	@$(BIN)/brokerproof check --effort $(EFFORT) $(OPTIONS)
@@ -36,6 +36,10 @@ thorough: $(LINKED) $(VENV)/.dev java  ## Run what the tests leave out: the same
 brokers: $(LINKED) $(VENV)/.dev  ## Fetch what Maven Central has of the private brokers, and run the tests that start them.
 	-$(BIN)/brokerproof instances install --all
 	$(BIN)/python -m pytest -m "brokers and not thorough" --numprocesses=1 --benchmark-disable
+
+scoreboard: $(LINKED) $(VENV)/.dev  ## Fetch and judge all private brokers, and write docs/findings/brokers.md; half an hour.
+	-$(BIN)/brokerproof instances install --all
+	$(BIN)/python benchmarks/brokers/scoreboard.py
 
 # Those that the tests on a CI host must find.
 private: $(LINKED)

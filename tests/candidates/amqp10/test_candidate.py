@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -241,12 +242,21 @@ class Overheard:
 def test_a_broker_that_does_not_answer_the_end_of_a_session_is_sent_an_empty_frame(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "NUDGE_S", 0.0)
     connection = client.candidate._pool.control
+    session = connection.session()
     overheard = Overheard(connection._socket)
     monkeypatch.setattr(connection, "_socket", overheard)
-    connection.end(connection.session())
-    assert overheard.sent.endswith(connections.EMPTY_FRAME)
+    waits = iter([False, False])
+    real = select.select
+
+    def select_late(*arguments: Any) -> Any:
+        """Let the first two waits end without an answer."""
+        return real(*arguments) if next(waits, True) else ([], [], [])
+
+    monkeypatch.setattr(select, "select", select_late)
+    connection.end(session)
+    assert overheard.sent.endswith(2 * connections.EMPTY_FRAME)
+    monkeypatch.undo()
     client.publish("a")
     assert client.contents() == ["a"]
 
