@@ -249,10 +249,10 @@ def _machine(
             two=st.booleans(),
             plain=st.booleans(),
             swarm=st.integers(0, _SWARM),
-            waiting=st.sampled_from((0, WAITING)) if subject.wire is not None else st.just(0),
         )
-        def declare(self, order: int, two: bool, plain: bool, swarm: int, waiting: int) -> None:
+        def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
             """Choose the kinds of the example; declare one queue or two, of any order claimed."""
+            waiting = WAITING if subject.wire is not None and order % 2 else 0
             most = MESSAGES_MAX + waiting
             self.chooser = Chooser(claims, core if plain else beyond, plain, most)
             self.kinds = kinds_drawn(swarm, passing)
