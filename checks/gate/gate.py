@@ -22,7 +22,13 @@ from brokerproof.checks.inside.step_conformance import REQUIREMENT, never_taken,
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Run
-from brokerproof.checks.search.root_cause import RootCause, root_cause_of, shortest_form, within
+from brokerproof.checks.search.root_cause import (
+    Fresh,
+    RootCause,
+    root_cause_of,
+    shortest_form,
+    within,
+)
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import offers_threads
@@ -150,11 +156,11 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
     for requirement, sampled in found.broken.items():
         if requirement in run.evidence.broken:
             continue
-        fresh = run.subject.fresh
-        if run.subject.wire is not None:
-            sampled = shortest_form(sampled, within(SHORTENING_S, fresh))  # noqa: PLW2901
-            fresh = within(SHORTENING_S, fresh)
-        came = root_cause_of([sampled], fresh, shortens=run.grade != "adaptive")
+        shortens = run.grade != "adaptive"
+        if run.subject.wire is None:
+            came = root_cause_of([sampled], run.subject.fresh, shortens=shortens)
+        else:
+            came = _attributed_in_time(sampled, run.subject.fresh, shortens=shortens)
         if came.run is None:
             run.evidence.masked.setdefault(requirement, came.behind)
             continue
@@ -184,6 +190,20 @@ def snapshot_stage(evidence: Evidence) -> Stage:
         counts = ", ".join(f"{name} {times}" for name, times in asked.items() if times)
         did += f"; of each view by itself: {counts}"
     return Stage("snapshot", did, not evidence.given_up, evidence.exercised[REQUIREMENT])
+
+
+def _attributed_in_time(sampled: Run, fresh: Fresh, *, shortens: bool) -> RootCause:
+    """Return the attribution of a run on the wire, shortened if what is left of it recurs."""
+    shorter = shortest_form(sampled, within(SHORTENING_S, fresh))
+    came = root_cause_of([shorter], within(SHORTENING_S, fresh), shortens=shortens)
+    if came.run is None:
+        return came
+    if len(shorter.steps) < len(sampled.steps) and not (came.repeated and came.repeated.times):
+        # A fault that shows now and then lets steps be left out that it needs.
+        whole = root_cause_of([sampled], within(SHORTENING_S, fresh), shortens=False)
+        if whole.repeated and whole.repeated.times:
+            return whole
+    return came
 
 
 def _why_uncertified(report: Report) -> str:

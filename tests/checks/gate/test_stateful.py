@@ -12,6 +12,7 @@ from brokerproof.checks.gate.gate import Budget, Report, run_stateful
 from brokerproof.checks.gate.gate_run import Clock, GateRun
 from brokerproof.checks.gate.stateful import WAITING, Sampling, sample
 from brokerproof.checks.search.draws import MESSAGES_MAX
+from brokerproof.checks.search.findings import Run
 from brokerproof.checks.subjects import OnTheWire, Subject
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import OK, Answer
@@ -73,3 +74,17 @@ def test_what_is_drawn_on_the_wire_is_shortened_within_a_time(
     run_stateful(run)
     steps = run.evidence.broken["nothing-lost"].steps
     assert (len(steps) <= 6) == is_short
+
+
+def test_a_shorter_form_that_does_not_recur_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = Subject("lossy", Loses().hello(), Loses, in_process=True, wire=ON_THE_WIRE)
+    run = GateRun(
+        subject, Budget(examples=8), Clock(None), Report("lossy", "lossy", "1", 0), lambda *_: None
+    )
+    run.grade = "adaptive"
+    monkeypatch.setattr(gate, "shortest_form", lambda run, _: Run(run.steps[-2:], run.broken))
+    run_stateful(run)
+    found = run.evidence.broken["nothing-lost"]
+    assert len(found.steps) > 2
+    assert found.again is not None
+    assert found.again[0] == found.again[1]
