@@ -188,7 +188,7 @@ def connect(address: Address, deadline: Deadline) -> Connection:
 
 def heard(connections: Sequence[Connection], seconds: float) -> bool:
     """Handle what arrives on the connections; return whether anything did within some time."""
-    if any(connection.take_in_rest() for connection in connections):  # of all of them
+    if any(connection.take_in_rest() for connection in connections):
         return True
     by_socket = {connection.sock: connection for connection in connections}
     ready = select.select(list(by_socket), [], [], seconds)[0]

@@ -245,7 +245,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
     def _stop(self, channel: Actor, consumer: str, place: Place[Handle]) -> None:
         link, connection = place.handle.link, channel.connection
         if _is_settled(link):
-            # What is on its way would be lost.
+            # The broker drops messages that it is sending when such a link leaves.
             self._drain()
         else:
             link.flow(-link.credit)

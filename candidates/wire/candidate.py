@@ -297,7 +297,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         now.owed.note_published(operation.queue, message)
         error = self._send(queue, message)
         if error is not None:
-            now.owed.note_refused(operation.queue, message.id)
+            now.owed.note_gone(operation.queue, message.id)
         return error
 
     def _declare(self, operation: Declare) -> Error | None:

@@ -47,8 +47,8 @@ class Owed:
         """Record a message that the broker may have taken."""
         self._contents.setdefault(queue, {})[message.id] = message
 
-    def note_refused(self, queue: str, message: str) -> None:
-        """Record that the broker has not taken a message."""
+    def note_gone(self, queue: str, message: str) -> None:
+        """Record that a message is not in a queue: it was refused, or taken away."""
         self._contents.get(queue, {}).pop(message, None)
 
     def note_consumer(self, operation: Consume) -> None:
@@ -68,7 +68,7 @@ class Owed:
         if subscriber.mode == "browse":
             self._unseen.get(consumer, set()).discard(message)
         elif subscriber.mode == "automatic":
-            self.note_refused(queue, message)
+            self.note_gone(queue, message)
         else:
             self._held[delivery] = _Held(consumer, queue, message)
 
@@ -76,7 +76,7 @@ class Owed:
         """Record that a delivery was settled, and whether the message is available again."""
         held = self._held.pop(delivery, None)
         if held is not None and not returned:
-            self.note_refused(held.queue, held.message)
+            self.note_gone(held.queue, held.message)
 
     def note_left(self, consumer: str) -> None:
         """Record that a consumer left; what it holds is settled apart from that."""
@@ -84,7 +84,7 @@ class Owed:
         self._unseen.pop(consumer, None)
 
     def note_purged(self, queue: str) -> None:
-        """Record that only what is held is left in a queue."""
+        """Record a purge: held messages stay, available ones are gone."""
         held = self._held_messages()
         kept = {name: each for name, each in self._contents.get(queue, {}).items() if name in held}
         self._contents[queue] = kept

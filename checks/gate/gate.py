@@ -193,7 +193,7 @@ def snapshot_stage(evidence: Evidence) -> Stage:
 
 
 def _attributed_in_time(sampled: Run, fresh: Fresh, *, shortens: bool) -> RootCause:
-    """Return the attribution of a run on the wire, shortened if what is left of it recurs."""
+    """Shorten a run on the wire and attribute it; keep the whole run if only that recurs."""
     shorter = shortest_form(sampled, within(SHORTENING_S, fresh))
     came = root_cause_of([shorter], within(SHORTENING_S, fresh), shortens=shortens)
     if came.run is None:

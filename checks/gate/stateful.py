@@ -245,10 +245,7 @@ def _machine(
             self.example = _Example(subject, found, known, interrupted)
 
         @initialize(
-            order=_NUMBER,
-            two=st.booleans(),
-            plain=st.booleans(),
-            swarm=st.integers(0, _SWARM),
+            order=_NUMBER, two=st.booleans(), plain=st.booleans(), swarm=st.integers(0, _SWARM)
         )
         def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
             """Choose the kinds of the example; declare one queue or two, of any order claimed."""

@@ -1,7 +1,7 @@
 """The order of two messages in a queue, and which message replaces another.
 
-The file owns the reading of the orders of driver protocol 1. The contract
-takes these relations as given: a queue's order is the documents' own, built on these rigid facts.
+The file owns the reading of the orders of driver protocol 1. The contract takes these relations as
+given: a queue's order is the documents' own, built on these rigid facts.
 """
 
 from __future__ import annotations

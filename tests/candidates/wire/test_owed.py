@@ -73,7 +73,7 @@ def test_what_a_get_holds_is_not_owed() -> None:
 def test_a_refused_message_is_not_owed() -> None:
     owed = owing(Message(id="a"))
     owed.note_consumer(consumer("c0"))
-    owed.note_refused("q", "a")
+    owed.note_gone("q", "a")
     assert owed.consumers() == frozenset()
 
 
