@@ -242,6 +242,18 @@ def _priority_scopes(
         settlements=("release",),
         closes=False,
     )
+    if kinds:
+        red = (("colour", "red"),)
+        selecting = (Kind(kinds[-1].mode, selector=red),) if claims.selectors else ()
+        yield Scope(
+            "returns to two consumers among priorities",
+            orders[-1:],
+            messages=2,
+            payloads=(Payload(0, properties=red if selecting else ()), Payload(9)),
+            consumers=2,
+            kinds=(*kinds, *selecting),
+            settlements=("release",),
+        )
     if claims.browse:
         yield Scope(
             "a browser among priorities",

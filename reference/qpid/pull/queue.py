@@ -389,15 +389,15 @@ class PullQueue(Queue):
         return True
 
     def _requeue(self, entry: QueueEntry) -> None:
-        """Move back every pointer beyond a released entry, and notify its consumer.
+        """Move back every pointer beyond a released entry, and notify each consumer.
 
-        Browsers' pointers stay: a browser would be shown again all that it has seen behind the
-        entry.
+        Browsers' pointers stay. Others may be back already, by an arrival without notification.
         """
         for consumer in self.subscriptions.iterator():
             if not entry.is_available():
                 break
-            if consumer.mode.acquires and consumer.pointer.rewind(entry, consumer):
+            if consumer.mode.acquires:
+                consumer.pointer.rewind(entry, consumer)
                 self._notify_consumer(consumer)
         self._let_go_on_before(entry)
 

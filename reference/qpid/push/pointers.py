@@ -52,8 +52,8 @@ class Pointer(Protocol):
         """Record that the asynchronous delivery has shown `entry` to a browser."""
         ...
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:
-        """Make the next search find the released `entry`; return whether that moved the pointer."""
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:
+        """Make the next search find the released `entry`."""
         ...
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
@@ -77,12 +77,12 @@ class Lowering:
     def browsed(self, entries: QueueEntryList, entry: QueueEntry) -> None:
         """Do nothing: `given` has moved onto the entry, and the search starts after it."""
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:  # noqa: ARG002 - unasked
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:  # noqa: ARG002 - unasked
         """Lower `released` to `entry`, unless it is an earlier entry already.
 
         Whether the subscription wants it is asked when it is searched for.
         """
-        return self._lower(entry)
+        self._lower(entry)
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
         """Lower `released` to `entry`, whatever the position.
@@ -92,7 +92,7 @@ class Lowering:
         """
         self._lower(entry)
 
-    def _lower(self, entry: QueueEntry) -> bool:
+    def _lower(self, entry: QueueEntry) -> None:
         raise NotImplementedError
 
 
@@ -145,18 +145,17 @@ class ReleasedPointer(Lowering):
             if self.place.compare_and_set(place, following):
                 return
 
-    def _lower(self, entry: QueueEntry) -> bool:
+    def _lower(self, entry: QueueEntry) -> None:
         while entry.is_available():
             place = self.place.get()
             if place is None:
-                return False
+                return
             last_seen, released = place
             lowers = released is None or released.compare_to(entry) > 0
             # Replaced in any case: a thread that has read the old pair may be about to pass the
             # entry.
             if self.place.compare_and_set(place, (last_seen, entry if lowers else released)):
-                return lowers
-        return False
+                return
 
     def clear(self) -> None:
         """Refer to no entry."""
@@ -228,16 +227,15 @@ class InclusivePointer:
         if following is not None:
             self.last_seen.compare_and_set(entry, following)
 
-    def rewind(self, entry: QueueEntry, subscription: Subscription) -> bool:
+    def rewind(self, entry: QueueEntry, subscription: Subscription) -> None:
         """Point at `entry` if the pointer is beyond it and the subscription wants it."""
         if not subscription.has_interest(entry):
-            return False
+            return
         seen = self.last_seen.get()
         while seen is not None and entry.compare_to(seen) < 0:
             if self.last_seen.compare_and_set(seen, entry):
-                return True
+                return
             seen = self.last_seen.get()
-        return False
 
     def not_ahead_of(self, entry: QueueEntry) -> None:
         """Point at `entry` if the pointer is beyond it, as long as the entry is not acquired."""

@@ -62,14 +62,13 @@ class PublishedPointer(Lowering):
         if released is entry:
             self.released.compare_and_set(released, None)
 
-    def _lower(self, entry: QueueEntry) -> bool:
+    def _lower(self, entry: QueueEntry) -> None:
         while entry.is_available():
             released = self.released.get()
             if released is not None and released.compare_to(entry) <= 0:
-                return False
+                return
             if self.released.compare_and_set(released, entry):
-                return True
-        return False
+                return
 
     def clear(self) -> None:
         """Refer to no entry."""

@@ -42,13 +42,13 @@ PASSED = Edit(
     file="qpid/push/pointers.py",
     old="""
             if self.place.compare_and_set(place, (last_seen, entry if lowers else released)):
-                return lowers
+                return
 """,
     new="""
             if not lowers or last_seen.compare_to(entry) < 0:
-                return False
+                return
             if self.place.compare_and_set(place, (last_seen, entry)):
-                return True
+                return
 """,
 )
 """Leaves the place alone where it is before the entry: it may be about to pass it."""

@@ -152,7 +152,14 @@ FAULTS = {
         Edit("qpid/pull/consumer_lists.py", "            self.size.decrement_and_get()\n", "")
     ],
     "PULL-1: nobody is told of what was returned": [
-        Edit("qpid/pull/queue.py", "consumer.pointer.rewind(entry, consumer):\n", "False:\n")
+        Edit(
+            "qpid/pull/queue.py",
+            """
+                consumer.pointer.rewind(entry, consumer)
+                self._notify_consumer(consumer)
+""",
+            "                pass\n",
+        )
     ],
     "PULL-1: closed before its queues are told (QPID-7971)": [
         Edit(
