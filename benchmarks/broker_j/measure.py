@@ -38,6 +38,8 @@ MOVES = Place("AbstractQueue", "getNextAvailableEntry", "QueueContext._lastSeenU
 REWINDS = Place("OutOfOrderQueue", "checkConsumersNotAheadOfDelivery")
 SENT = Place("QueueEntryImpl", "makeAcquisitionStealable")
 
+BOUNCERS = 3
+BOUNCED_S = 120.0
 MESSAGES = 500
 ROUNDS = 20
 
@@ -139,6 +141,42 @@ def _passed_over(server: DebuggedBrokerJ, queue: str, *, stop: bool) -> str:
         f"{thread} stopped, given {_listed(first)}, after a further publish {_listed(then)}; "
         f"a get finds {left.body if left else 'nothing'}"
     )
+
+
+def bounced(server: DebuggedBrokerJ) -> str:
+    """Consumers with room return one message at once, again and again, and no thread is stopped."""
+    own = Client(server)
+    own.declare("q")
+    ended, given = threading.Event(), [0] * BOUNCERS
+
+    def bounce(number: int, client: Client) -> None:
+        while not ended.is_set():
+            for _ in client.hear(1, within_s=0.1):
+                given[number] += 1
+                client.channel.basic_reject(client.tags()[0], requeue=True)
+
+    clients = [Client(server) for _ in range(BOUNCERS)]
+    for client in clients:
+        client.consume("q", window=10)
+    threads = [threading.Thread(target=bounce, args=pair) for pair in enumerate(clients)]
+    for thread in threads:
+        thread.start()
+    own.publish("q", "m0")
+    began, stalls = time.monotonic(), []
+    while time.monotonic() - began < BOUNCED_S:
+        before = sum(given)
+        time.sleep(QUIET_S)
+        if sum(given) == before:
+            # The return of a get moves places and notifies consumers, as any return does.
+            stalls.append(before)
+            left = own.channel.basic_get("q")
+            if left is None:
+                continue
+            own.channel.basic_reject(left.delivery_tag, requeue=True)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    return f"{len(stalls)} stalls in {sum(given):,} returns and {BOUNCED_S:.0f} s {stalls[:5]}"
 
 
 def shown_twice(server: DebuggedBrokerJ) -> str:
@@ -309,6 +347,7 @@ SCENARIOS: dict[str, Callable[[DebuggedBrokerJ], str]] = {
     scenario.__name__: scenario
     for scenario in (
         passed_over,
+        bounced,
         shown_twice,
         settled_while_sent,
         left_waiting,
