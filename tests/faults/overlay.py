@@ -79,14 +79,19 @@ def plant(edits: Sequence[Edit], address: str = "qpid-push") -> Callable[[], Can
     not found exactly once.
     """
     name, _, factory = address.partition(":")
+    ground = ground_of(address)
+    package = _imported(edited(ground, edits), ground)
     if name == "whole":
-        package = _imported(edited(WHOLE, edits), WHOLE)
         return _factory(sys.modules[f"{package}.whole_broker"], factory or "make_broker")
     if name == "jobs":
-        package = _imported(edited(JOBS, edits), JOBS)
         return _factory(sys.modules[f"{package}.job_queue"], factory or "make_queue")
-    make = _factory(sys.modules[_imported(edited(REFERENCE, edits), REFERENCE)], "make")
+    make = _factory(sys.modules[package], "make")
     return lambda: make(address)
+
+
+def ground_of(address: str) -> Ground:
+    """Return the sources that a broker is made from."""
+    return {"whole": WHOLE, "jobs": JOBS}.get(address.partition(":")[0], REFERENCE)
 
 
 def _factory(module: ModuleType, name: str) -> Callable[..., Candidate]:

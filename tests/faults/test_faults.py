@@ -29,7 +29,7 @@ from brokerproof.spec.requirements import Level, catalogue
 from examples.whole_broker import WholeBroker
 from tests.faults.catalogue import Fault, faults
 from tests.faults.kill_table import seen_aside
-from tests.faults.overlay import CannotPlant, Edit, plant
+from tests.faults.overlay import CannotPlant, Edit, edited, ground_of, plant
 from tests.faults.threads.catalogue import thread_faults
 
 SOON_OPERATIONS_MAX = 300
@@ -129,6 +129,13 @@ def test_a_planted_fault(fault: Fault) -> None:
     if fault.operations <= RECORDED_OPERATIONS_MAX and not fault.examples:
         is_the_same_when_judged_again(fault)
         is_drawn_with_the_queues_at_every_step(fault)
+
+
+@pytest.mark.parametrize("fault", faults().values(), ids=lambda fault: fault.id)
+def test_the_lines_that_a_fault_replaces_are_there(fault: Fault) -> None:
+    """Most faults are given to the gate by `make thorough` alone."""
+    edited(ground_of(fault.broker), fault.edits)
+    edited(ground_of(fault.sound_broker or fault.broker), fault.twin)
 
 
 def test_some_faults_show_at_once_and_are_recorded() -> None:
