@@ -126,27 +126,50 @@ class _UntilFound(Clock):
         return "found" if self.run.seconds is not None else super().reason()
 
 
-def seconds_to(fault: Fault) -> float | None:
-    """Return after how many seconds of the processor the gate has a fault; None if it never has.
+@dataclass(frozen=True)
+class Hunted:
+    """What the gate made of a faulty broker until it had a trace of the wanted requirement.
 
-    It may then have a longer trace than it ends with.
+    `seconds` are the processor's until then, or of all if it never was. `others` are requirements
+    that were broken until then, and `steps` the length of the trace, which may not be the shortest.
     """
-    start = fault.faulty()
-    subject = Subject(fault.id, start().hello(), start, in_process=True)
-    report = Report(subject.address, subject.hello.name, subject.hello.version, fault.seed)
+
+    seconds: float
+    operations: int
+    steps: int | None
+    others: frozenset[str]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the wanted requirement was broken."""
+        return self.steps is not None
+
+
+def hunt(subject: Subject, budget: Budget, seed: int, wanted: str) -> Hunted:
+    """Search and draw until the `wanted` requirement is broken, or to the end of the budget."""
+    report = Report(subject.address, subject.hello.name, subject.hello.version, seed)
     clock = _UntilFound(None)
     began = processor_s()
-    clock.run = _Timed(
-        subject,
-        Budget(fault.operations, fault.examples),
-        clock,
-        report,
-        lambda _stage, _done: None,
-        wanted=fault.requirement,
+    clock.run = run = _Timed(
+        subject, budget, clock, report, lambda _stage, _done: None, wanted=wanted
     )
-    run_exhaustive(clock.run)
-    run_stateful(clock.run)
-    return None if clock.run.seconds is None else clock.run.seconds - began
+    run_exhaustive(run)
+    run_stateful(run)
+    broken = run.evidence.broken
+    return Hunted(
+        seconds=(run.seconds or processor_s()) - began,
+        operations=sum(stage.operations for stage in report.stages),
+        steps=len(broken[wanted].steps) if wanted in broken else None,
+        others=frozenset(broken) - {wanted},
+    )
+
+
+def seconds_to(fault: Fault) -> float | None:
+    """Return after how many seconds of the processor the gate has a fault; None if it never has."""
+    start = fault.faulty()
+    subject = Subject(fault.id, start().hello(), start, in_process=True)
+    hunted = hunt(subject, Budget(fault.operations, fault.examples), fault.seed, fault.requirement)
+    return hunted.seconds if hunted.is_found else None
 
 
 def row_of(fault: Fault) -> Row:
