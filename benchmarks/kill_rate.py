@@ -13,7 +13,6 @@ All faults in both forms at normal take hours on two cores; `--every N` takes ev
 from __future__ import annotations
 
 import argparse
-import shlex
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from brokerproof.checks.gate.gate_run import EFFORTS, Effort
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
-from brokerproof.checks.subjects import Subject, open_subject
-from tests.faults.catalogue import Fault, faults
-from tests.faults.kill_table import Hunted, hunt, table_of
+from tests.candidates.driver.serving import served
+from tests.faults.catalogue import faults
+from tests.faults.kill_table import Hunted, hunt, subject_of, table_of
 
 FORMS: Final = ("object", "driver")
 HEADINGS: Final = ("form", "effort", "found", "of", "share", "s median", "s 95 %", "s worst", "ops")
@@ -55,19 +54,10 @@ def cases(chosen: argparse.Namespace) -> Iterator[Case]:
                         yield Case(fault.id, form, effort, seed)
 
 
-def subject_of(fault: Fault, form: str) -> Subject:
-    """Return the faulty broker in one form."""
-    if form == "object":
-        start = fault.faulty()
-        return Subject(fault.id, start().hello(), start, in_process=True)
-    words = [sys.executable, "-m", "tests.candidates.driver.serving", f"fault:{fault.id}"]
-    return open_subject(f"exec:{shlex.join(words)}")
-
-
 def hunted(case: Case) -> Hunted:
     """Hunt one case."""
     fault = faults()[case.fault]
-    subject = subject_of(fault, case.form)
+    subject = subject_of(fault) if case.form == "object" else served(f"fault:{fault.id}")
     try:
         return hunt(subject, EFFORTS[case.effort], case.seed, fault.requirement)
     finally:
@@ -85,7 +75,7 @@ def row_of(form: str, effort: str, came: Sequence[Hunted]) -> list[str]:
 
 
 def main() -> None:
-    """Hunt the chosen cases in two processes, and print the table."""
+    """Hunt the chosen cases and print the table."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--form", action="append", choices=FORMS)
     options.add_argument("--effort", action="append", choices=get_args(Effort))

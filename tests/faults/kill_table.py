@@ -164,18 +164,22 @@ def hunt(subject: Subject, budget: Budget, seed: int, wanted: str) -> Hunted:
     )
 
 
+def subject_of(fault: Fault) -> Subject:
+    """Return the broker with a fault, in this process."""
+    start = fault.faulty()
+    return Subject(fault.id, start().hello(), start, in_process=True)
+
+
 def seconds_to(fault: Fault) -> float | None:
     """Return after how many seconds of the processor the gate has a fault; None if it never has."""
-    start = fault.faulty()
-    subject = Subject(fault.id, start().hello(), start, in_process=True)
-    hunted = hunt(subject, Budget(fault.operations, fault.examples), fault.seed, fault.requirement)
+    budget = Budget(fault.operations, fault.examples)
+    hunted = hunt(subject_of(fault), budget, fault.seed, fault.requirement)
     return hunted.seconds if hunted.is_found else None
 
 
 def row_of(fault: Fault) -> Row:
     """Give a fault to the gate within its budget."""
-    start = fault.faulty()
-    subject = Subject(fault.id, start().hello(), start, in_process=True)
+    subject = subject_of(fault)
     budget = Budget(fault.operations, fault.examples)
     began = processor_s()
     if fault.examples:

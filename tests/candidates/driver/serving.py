@@ -6,12 +6,14 @@ python -m tests.candidates.driver.serving fault:ID         the broker of a plant
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from brokerproof.candidates.python_object import load_python_object
+from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.spec.protocol.operations import Operation
 from tests.faults.catalogue import make_faulty
 
@@ -24,6 +26,12 @@ class _Request(msgspec.Struct):
 
     id: int
     op: str
+
+
+def served(name: str) -> Subject:
+    """Return what `main` serves under this name, behind a driver."""
+    words = [sys.executable, "-m", "tests.candidates.driver.serving", name]
+    return open_subject(f"exec:{shlex.join(words)}")
 
 
 def serve(candidate: Candidate) -> None:

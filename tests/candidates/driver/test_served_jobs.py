@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-
 import pytest
 
 from brokerproof.checks.gate.gate import run_gate
@@ -12,9 +9,9 @@ from brokerproof.checks.gate.gate_run import EFFORTS
 from brokerproof.checks.search.adaptive import search_adaptively
 from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.searches import Search
-from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import catalogue
+from tests.candidates.driver.serving import served
 
 SOUND = "examples/job_queue.py:make_queue"
 LEASES = {
@@ -24,12 +21,6 @@ LEASES = {
     "fault:settled-after-its-lease": "lease-is-over",
 }
 COUNTS = {"fault:count-is-not-raised": "delivery-count"}
-
-
-def served(name: str) -> Subject:
-    """Return a candidate behind a driver."""
-    words = [sys.executable, "-m", "tests.candidates.driver.serving", name]
-    return open_subject(f"exec:{shlex.join(words)}")
 
 
 @pytest.mark.slow
