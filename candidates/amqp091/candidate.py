@@ -29,7 +29,7 @@ from brokerproof.candidates.amqp091.connection import (
     heard,
     told_as_errors,
 )
-from brokerproof.candidates.amqp091.dialect import LIMITS, Dialect, unfit_window
+from brokerproof.candidates.amqp091.dialect import LIMITS, PREFETCH_MAX, Dialect, unfit_window
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
@@ -187,7 +187,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
 
     def _subscribe(self, channel: Actor, operation: Consume) -> Error | None:
         now, name = self._now, operation.consumer
-        if (error := unfit_window(operation)) is not None:
+        if (error := unfit_window(operation, pauses=self._dialect.pauses)) is not None:
             return error
         queues = [now.queues[queue].name for queue in queues_of(operation)]
         arguments = self._dialect.of_consumer(operation, queues)
@@ -206,7 +206,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         now.note_consumer(operation, Tag(at, tag))
         at.callbacks[tag] = take = functools.partial(self._delivered, operation, at)
         at.closed_by_broker[tag] = closed = functools.partial(self._closed_by_broker, name)
-        at.basic_qos(0, operation.credit.messages or 0, False)
+        _set_window(at, operation.credit.messages)
         try:
             at.basic_consume(
                 queues[0],
@@ -250,6 +250,14 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
                 self._pool.discard(connection)
                 connection.collect()
         return bool(channel.connections[0].connected)
+
+    def _widen(self, channel: Actor, operation: Consume, place: Place[Tag]) -> Error | None:  # noqa: ARG002
+        if (error := unfit_window(operation, pauses=self._dialect.pauses)) is not None:
+            return error
+        _set_window(place.handle.channel, operation.credit.messages)
+        if operation.credit.messages != 0:
+            place.handle.channel.flow(True)
+        return OK
 
     def _stop(self, channel: Actor, consumer: str, place: Place[Tag]) -> None:  # noqa: ARG002
         at, tag = place.handle
@@ -351,6 +359,13 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             redelivered=bool(about["redelivered"]),
             handle=Tag(at, about["delivery_tag"]),
         )
+
+
+def _set_window(at: amqp.Channel, window: int | None) -> None:
+    if window == 0:
+        at.flow(False)
+    else:
+        at.basic_qos(0, min(window or 0, PREFETCH_MAX), False)
 
 
 def _dialect(profile: Profile) -> Dialect:

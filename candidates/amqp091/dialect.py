@@ -29,7 +29,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `channel_per_consumer` is for a window that all consumers of an AMQP channel share.
     `priority_argument` is sent with each consumer, since some brokers prefer one without a
     priority. `browse_argument` and `auto_close_argument` take true, `selector_argument` a selector
-    of JMS, `queues_argument` the list of a consumer's queues.
+    of JMS, `queues_argument` the list of a consumer's queues. `pauses` is for a broker that obeys
+    channel.flow, and whose channels change their window at once: with it a window may be 0.
     """
 
     levels_argument: str = ""
@@ -41,6 +42,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     selector_argument: str = ""
     auto_close_argument: str = ""
     queues_argument: str = ""
+    pauses: bool = False
 
     def missing(self, claims: Capabilities) -> str:
         """Return a setting that the claims need and the dialect lacks, or an empty text."""
@@ -51,6 +53,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             "selector_argument": claims.selectors,
             "auto_close_argument": claims.auto_close,
             "queues_argument": claims.multi_queue,
+            "channel_per_consumer": "change" in claims.credit,
+            "pauses": "change" in claims.credit,
         }
         lacking = (name for name, is_needed in needed.items() if is_needed)
         return next((name for name in lacking if not getattr(self, name)), "")
@@ -89,13 +93,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return arguments
 
 
-def unfit_window(operation: Consume) -> Error | None:
-    """Return the error for a window that is invalid, or that AMQP 0-9-1 does not have."""
+def unfit_window(operation: Consume, *, pauses: bool = False) -> Error | None:
+    """Return the error for a window that is invalid, or that the broker does not have."""
     window = operation.credit.messages
     if window is not None and window < 0:
         return refused("a window is not negative")
-    if window == 0:
+    if window == 0 and not pauses:
         return unsupported("no windows of 0: a prefetch of 0 means no limit")
-    if window is not None and window > PREFETCH_MAX:
-        return unsupported(f"no windows above {PREFETCH_MAX}")
     return None

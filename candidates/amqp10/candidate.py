@@ -2,7 +2,7 @@
 
 `wire/` holds what brokers of all protocols share, and the profile what is special to one broker. A
 channel of driver protocol 1 is a session on a connection of its own. A consumer is a receiving
-link. A window is credit: each settlement gives one more.
+link. A window is credit: each settlement gives what it frees.
 
 **Order of frames.** The engine writes a flow before a disposition that was made earlier. So a
 settlement is flushed before the credit that it frees: else the broker would pass over a message
@@ -242,6 +242,18 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         connection.flush()
         return OK
 
+    def _widen(self, channel: Actor, operation: Consume, place: Place[Handle]) -> Error | None:
+        if (error := unfit_window(operation)) is not None:
+            return error
+        self._give_credit(place.handle.link, operation)
+        self._round_trip(channel, self._dialect.round_trip)
+        return OK
+
+    def _give_credit(self, link: proton.Receiver, operation: Consume | None) -> None:
+        if operation is not None:
+            held = self._now.owed.held_by(operation.consumer)
+            link.flow(credit_of(operation, held) - link.credit)
+
     def _stop(self, channel: Actor, consumer: str, place: Place[Handle]) -> None:
         link, connection = place.handle.link, channel.connection
         if _is_settled(link):
@@ -290,8 +302,9 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         delivery.settle()
         channel = self._now.channels[place.channel]
         channel.connection.flush()
-        if any(consumer.handle.link is link for consumer in self._now.consumers.values()):
-            link.flow(1)
+        for name, consumer in self._now.consumers.items():
+            if consumer.handle.link is link:
+                self._give_credit(link, self._now.owed.consume_of(name))
         self._request(channel, self._dialect.round_trip, place.queues)
         return OK
 
@@ -372,7 +385,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         if subscriber.mode != "acknowledge":
             if isinstance(subscriber, Consume):
                 # Neither a browser nor an automatic consumer fills its window.
-                link.flow(1)
+                self._give_credit(link, self._now.owed.consume_of(subscriber.consumer))
             delivery.update(proton.Delivery.ACCEPTED)
             delivery.settle()
         self._now.note_delivered(

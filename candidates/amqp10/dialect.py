@@ -8,7 +8,7 @@ import msgspec
 import proton
 
 from brokerproof.candidates.amqp091.dialect import Dialect as Amqp091Dialect
-from brokerproof.candidates.wire.errors import MessageLimits, refused, unsupported
+from brokerproof.candidates.wire.errors import MessageLimits, refused
 from brokerproof.candidates.wire.example import Queue
 from brokerproof.spec.messages import Message, Order, Priority, PriorityMapping, level_of
 from brokerproof.spec.protocol.answers import Error
@@ -85,22 +85,20 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def unfit_window(operation: Consume) -> Error | None:
-    """Return the error for a window that is invalid, or that does not fit into a flow."""
+    """Return the error for a window that is invalid."""
     window = operation.credit.messages
     if window is not None and window < 0:
         return refused("a window is not negative")
-    if window is not None and window >= CREDIT_MAX:
-        return unsupported(f"no windows of {CREDIT_MAX} or more")
     return None
 
 
-def credit_of(operation: Consume) -> int:
-    """Return the credit to begin with; only a consumer that acknowledges fills its window."""
+def credit_of(operation: Consume, held: int = 0) -> int:
+    """Return the credit of a consumer that holds some; only acknowledging ones fill a window."""
     window = operation.credit.messages
     if window is None or (window > 0 and operation.mode != "acknowledge"):
         return CREDIT_MAX
-    return window
+    return min(max(0, window - held), CREDIT_MAX)
 
 
 CREDIT_MAX = 100_000
-"""The credit of a consumer without a limit."""
+"""The most credit of a consumer at one time: that of one without a limit."""

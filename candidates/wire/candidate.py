@@ -198,6 +198,15 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _subscribe(self, channel: ChannelT, operation: Consume) -> Error | None:
         """Make a consumer of known queues, noted before deliveries can come."""
 
+    def _widen(
+        self,
+        channel: ChannelT,  # noqa: ARG002
+        operation: Consume,  # noqa: ARG002
+        place: Place[HandleT],  # noqa: ARG002
+    ) -> Error | None:
+        """Give a consumer the window that its consume has now, where a change is claimed."""
+        raise AssertionError("it is not claimed")
+
     @abstractmethod
     def _stop(self, channel: ChannelT, consumer: str, place: Place[HandleT]) -> None:
         """Cancel a consumer; all its deliveries have been told then."""
@@ -265,6 +274,8 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 return self._publish(operation, queue)
             case Consume():
                 return self._consume(operation)
+            case SetCredit():
+                return self._set_credit(operation)
             case Cancel():
                 return self._cancel(operation)
             case Get():
@@ -283,7 +294,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
                 return self._crash()
             case Restart():
                 return self._restart()
-            case SetCredit() | Inspect() | Flush() | Advance() | Extend():
+            case Inspect() | Flush() | Advance() | Extend():
                 raise AssertionError("it is not claimed")
             case Reset():
                 raise AssertionError("a reset is carried out elsewhere")
@@ -321,6 +332,19 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             return refused(f"consumer {operation.consumer} is in use")
         channel = self._channel(operation.channel)
         return TOO_MANY if channel is None else self._subscribe(channel, operation)
+
+    def _set_credit(self, operation: SetCredit) -> Error | None:
+        now, name = self._now, operation.consumer
+        place = None if name is None else now.consumers.get(name)
+        if name is None or place is None:
+            return refused(f"there is no consumer {name}")
+        before = now.owed.consume_of(name)
+        assert before is not None
+        asked = now.owed.note_window(name, operation.messages)
+        error = self._widen(now.channels[place.channel], asked, place)
+        if error is not None:
+            now.owed.note_window(name, before.credit.messages)
+        return error
 
     def _get(self, operation: Get) -> Error | None:
         if operation.queue not in self._now.queues:

@@ -16,7 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from brokerproof.spec.messages import selects
+import msgspec
+
+from brokerproof.spec.messages import Credit, selects
 from brokerproof.spec.protocol.operations import Consume
 
 if TYPE_CHECKING:
@@ -59,6 +61,21 @@ class Owed:
             self._unseen[operation.consumer] = {
                 name for queue in queues_of(operation) for name in self.left_in(queue) - held
             }
+
+    def note_window(self, consumer: str, window: int | None) -> Consume:
+        """Record a consumer's new window; return the consume that it would have now."""
+        operation = self._consumers[consumer]
+        now = msgspec.structs.replace(operation, credit=Credit(messages=window))
+        self._consumers[consumer] = now
+        return now
+
+    def consume_of(self, consumer: str) -> Consume | None:
+        """Return the consume of a consumer with its window of now, or None if it has left."""
+        return self._consumers.get(consumer)
+
+    def held_by(self, consumer: str) -> int:
+        """Return how many unsettled deliveries a consumer has."""
+        return sum(each.consumer == consumer for each in self._held.values())
 
     def note_delivered(
         self, subscriber: Consume | Get, delivery: str, queue: str, message: str
@@ -125,8 +142,7 @@ class Owed:
         operation, unseen = self._consumers[consumer], self._unseen.get(consumer)
         window = operation.credit.messages
         # Only what it holds fills a consumer's window: nothing fills that of the other modes.
-        holds = sum(each.consumer == consumer for each in self._held.values())
-        if window is not None and holds >= window:
+        if window is not None and self.held_by(consumer) >= window:
             return False
         return any(
             name not in held

@@ -9,6 +9,7 @@ other clients' consumers; the client of the consumer records them.
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
@@ -45,6 +46,10 @@ SETTLED_AT_ONCE: Final = 0.5
 """The share of deliveries that are settled before the next message is taken."""
 
 
+HEAD_START_S_MAX: Final = 0.0005
+"""The longest head start of a client that goes on before one that settles a delivery."""
+
+
 class Answered(NamedTuple):
     """An answered operation: its outcome, its times, and the delivery of a get."""
 
@@ -73,6 +78,29 @@ class Fault(NamedTuple):
 
     requirement: str
     what: str
+
+
+class Meeting:
+    """Lets a client go on at about the moment at which another one settles a delivery."""
+
+    def __init__(self) -> None:
+        self._settled = threading.Condition()
+        self._waiting = 0
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a client is about to settle a delivery, at most so long."""
+        with self._settled:
+            self._waiting += 1
+            self._settled.wait(seconds)
+            self._waiting -= 1
+
+    def announce(self, draw: random.Random) -> None:
+        """Wake the clients that wait, and give them a head start of a drawn length."""
+        with self._settled:
+            met = self._waiting > 0
+            self._settled.notify_all()
+        if met:
+            time.sleep(draw.uniform(0, HEAD_START_S_MAX))
 
 
 @dataclass
@@ -104,6 +132,7 @@ class Shared:
     held: dict[str, set[str]] = field(default_factory=dict)
     room: dict[str, bool] = field(default_factory=dict)
     last_noted_s: float = field(default_factory=time.monotonic)
+    meeting: Meeting = field(default_factory=Meeting)
 
     def waiting(self) -> set[str]:
         """Return the messages that were published and not settled for good."""
@@ -267,6 +296,7 @@ class Client:
             returned = releases and share < self.shared.shape.returns
             op: Kind = "release" if returned else "acknowledge"
             kind = Release if op == "release" else Acknowledge
+            self.shared.meeting.announce(self.random)
             told = self.ask(kind(delivery=held.delivery))
             begun.append(told.start)
             self._holds.discard(held.message)

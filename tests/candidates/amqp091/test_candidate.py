@@ -404,7 +404,6 @@ def test_what_does_not_fit_the_state_is_refused(client: Client, operation: Opera
         Declare(queue="p", order=Priority(0)),
         Consume(channel="ch", queue="q", consumer="c", mode="browse"),
         Consume(channel="ch", queue="q", consumer="c", credit=Credit(0)),
-        Consume(channel="ch", queue="q", consumer="c", credit=Credit(2**16)),
         Consume(channel="ch", queue="q", consumer="c", credit=Credit(None, 10)),
         Consume(channel="ch", queue="q", consumer="c", selector={}),
         Consume(channel="ch", queue="q", consumer="c", priority=1),

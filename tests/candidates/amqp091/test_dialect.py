@@ -8,6 +8,7 @@ from brokerproof.candidates.amqp091.dialect import Dialect, unfit_window
 from brokerproof.candidates.wire.profile import by_name, shipped
 from brokerproof.spec.messages import Credit, Fifo, Priority
 from brokerproof.spec.protocol.answers import Error
+from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Consume, Declare
 
 RABBITMQ = by_name("rabbitmq-amqp091").read_dialect(Dialect)
@@ -60,8 +61,19 @@ def test_a_consumer_has_only_the_arguments_that_it_asks_for() -> None:
 
 def test_a_window_of_0_would_mean_no_limit() -> None:
     codes = []
-    for window in (None, 1, 0, -1, 2**16):
+    for window in (None, 1, 0, -1):
         consume = Consume(channel="ch", queue="q", consumer="c", credit=Credit(window))
         error = unfit_window(consume)
         codes.append(None if error is None else error.code)
-    assert codes == [None, None, "unsupported", "refused", "unsupported"]
+    assert codes == [None, None, "unsupported", "refused"]
+
+
+def test_a_channel_that_pauses_has_windows_of_0() -> None:
+    consume = Consume(channel="ch", queue="q", consumer="c", credit=Credit(0))
+    assert unfit_window(consume, pauses=True) is None
+
+
+def test_a_change_of_windows_needs_channels_that_pause() -> None:
+    claims = Capabilities(credit=("messages", "change"))
+    assert replace(BROKER_J, pauses=False).missing(claims) == "pauses"
+    assert replace(BROKER_J, pauses=True).missing(claims) == ""

@@ -35,6 +35,7 @@ from brokerproof.spec.protocol.operations import (
     Reject,
     Release,
     Reset,
+    SetCredit,
 )
 from tests.candidates.wire.tls_proxy import encrypted
 
@@ -149,6 +150,31 @@ def test_a_window_of_0_gets_nothing(client: Client) -> None:
     client.publish("a")
     client.consume("c0", window=0)
     assert client.drain() == []
+
+
+@pytest.mark.rabbitmq
+def test_a_window_that_changes_is_exact_again(client: Client) -> None:
+    client.publish("a", "b", "c", "d", "e")
+    client.consume("c0", window=1)
+    [first] = client.drain()
+    client.do(SetCredit(consumer="c0", messages=0))
+    client.do(Acknowledge(delivery=first.delivery))
+    assert client.drain() == []
+    client.do(SetCredit(consumer="c0", messages=3))
+    assert ids(client.drain()) == ["b", "c", "d"]
+    client.do(SetCredit(consumer="c0", messages=None))
+    assert ids(client.drain()) == ["e"]
+    assert client.error(SetCredit(consumer="c0", messages=-1)) == "refused"
+    assert client.error(SetCredit(consumer="c1", messages=1)) == "refused"
+
+
+@pytest.mark.rabbitmq
+def test_a_pause_leaves_messages_to_others(client: Client) -> None:
+    client.consume("c0", mode="automatic")
+    client.do(SetCredit(consumer="c0", messages=0))
+    client.publish("a")
+    client.consume("c1", "other")
+    assert [each.consumer for each in client.drain()] == ["c1"]
 
 
 @pytest.mark.rabbitmq

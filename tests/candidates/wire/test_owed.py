@@ -63,6 +63,21 @@ def test_what_another_consumer_holds_is_not_owed_until_it_returns() -> None:
     assert owed.consumers() == {"c0"}
 
 
+def test_a_window_that_changes_is_what_is_owed_from_then_on() -> None:
+    owed = owing(Message(id="a"), Message(id="b"), Message(id="c"))
+    first = consumer("c0", window=1)
+    owed.note_consumer(first)
+    owed.note_delivered(first, "d0", "q", "a")
+    assert (owed.consumers(), owed.held_by("c0")) == (frozenset(), 1)
+    assert owed.note_window("c0", 2) == consumer("c0", window=2)
+    assert owed.consumers() == {"c0"}
+    owed.note_window("c0", 0)
+    assert owed.consumers() == frozenset()
+    assert owed.consume_of("c0") == consumer("c0", window=0)
+    owed.note_left("c0")
+    assert owed.consume_of("c0") is None
+
+
 def test_what_a_get_holds_is_not_owed() -> None:
     owed = owing(Message(id="a"))
     owed.note_consumer(consumer("c0"))
