@@ -156,7 +156,9 @@ class Bindings:
             self.frame,
             tuple(self.queues.items()),
             tuple(self.channels),
-            tuple([(name, subscriber.element) for name, subscriber in self.consumers.items()]),
+            tuple(self.declared.values()),
+            tuple([self._attributes(each) for each in self.published.values()]),
+            tuple([(name, each.element, _options(each)) for name, each in self.consumers.items()]),
             tuple([(key, subscriber.element) for key, subscriber in self.getters.items()]),
             self.active,
             tuple(sorted(self.settled)),
@@ -169,6 +171,13 @@ class Bindings:
             tuple(self.parked),
             (self.now, self.down, self.used, self.unanswered, self.lapsed, self.late, self.untold),
         )
+
+    def _attributes(self, publish: Publish) -> Hashable:
+        """Return what decides where a message goes, beside the messages and consumers of now."""
+        message, declared, claims = publish.message, self.declared.get(publish.queue), self.claims
+        level = declared and level_of(message.priority, declared.order, claims.priority_mapping)
+        properties = repr(sorted(message.properties.items())) if message.properties else ""
+        return message.id, level, message.size, message.persistent, message.group, properties
 
     # Queues and channels.
 
@@ -501,3 +510,9 @@ def _related(contract: Pointwise, frame: Frame, first: int, **lasts: list[int]) 
         if lasts.get(symbol.name):
             frame = contract.relate(frame, symbol.name, first, lasts[symbol.name])
     return frame
+
+
+def _options(subscriber: Subscriber) -> Hashable:
+    """Return what decides which later messages a consumer is given, and how."""
+    selector = None if subscriber.selector is None else repr(sorted(subscriber.selector.items()))
+    return selector, subscriber.auto_close, subscriber.exclusive, subscriber.automatic

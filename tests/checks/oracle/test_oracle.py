@@ -9,12 +9,13 @@ differs in one thing and is refused under exactly that id. Where only a final dr
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
@@ -51,6 +52,7 @@ from brokerproof.spec.protocol.operations import (
     Reset,
     SetCredit,
 )
+from examples.whole_broker_claims import everything
 
 Told: TypeAlias = tuple[Operation, Answer]
 
@@ -917,6 +919,43 @@ def test_the_conversation_itself_is_exercised_by_every_answer_and_by_every_succe
     assert oracle.exercised["protocol"] == 3
     assert oracle.exercised["does-what-it-claims"] == 2
     assert oracle.outcomes == {("declare", True): 1, ("publish", False): 1, ("get", True): 1}
+
+
+DECLARED = Declare(queue="q", order=Fifo())
+RANKED = replace(DECLARED, order=Priority(2))
+PUBLISHED = Publish(queue="q", message=Message(id="m0"))
+HIGH = replace(PUBLISHED, message=Message(id="m0", priority=9))
+RED = replace(PUBLISHED, message=Message(id="m0", properties={"colour": "red"}))
+CONSUMED = Consume(channel="ch0", queue="q", consumer="c")
+SELECTING = replace(CONSUMED, selector={"colour": "red"})
+
+
+def key_after(*operations: Operation) -> Hashable:
+    """Return the key of an oracle that has seen operations carried out without an event."""
+    oracle = Oracle(everything())
+    for operation in operations:
+        assert oracle.observe(operation, OK) == []
+    return oracle.key()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([RANKED], [replace(RANKED, order=Priority(7))]),
+        ([DECLARED], [replace(DECLARED, durable=True)]),
+        ([RANKED, PUBLISHED], [RANKED, HIGH]),
+        ([DECLARED, PUBLISHED], [DECLARED, RED]),
+        ([DECLARED, CONSUMED], [DECLARED, SELECTING]),
+    ],
+)
+def test_keys_differ_where_later_messages_will_be_judged_differently(
+    one: list[Operation], other: list[Operation]
+) -> None:
+    assert key_after(*one) != key_after(*other)
+
+
+def test_keys_are_equal_where_a_queue_disregards_the_difference() -> None:
+    assert key_after(DECLARED, PUBLISHED) == key_after(DECLARED, HIGH)
 
 
 def test_a_fork_follows_its_own_conversation_and_counts_from_zero() -> None:

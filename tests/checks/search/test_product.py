@@ -15,13 +15,13 @@ from brokerproof.checks.gate.gate import Budget, run_gate
 from brokerproof.checks.gate.gate_run import Report
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.product import search
-from brokerproof.checks.search.scopes.scope import Scope
+from brokerproof.checks.search.scopes.scope import Payload, Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.checks.subjects import Subject
-from brokerproof.spec.messages import Fifo
+from brokerproof.spec.messages import Fifo, Priority
 from brokerproof.spec.protocol.operations import Reset
 from brokerproof.spec.requirements import catalogue
-from tests.checks.broken_candidates import Box, Stack
+from tests.checks.broken_candidates import Box, Stack, fresh
 
 OPERATIONS = 700
 TWO = Scope("two messages", (Fifo(),), messages=2, gets=("acknowledge",))
@@ -87,3 +87,16 @@ def test_the_twin_that_can_be_copied_is_searched_by_pairs_to_the_end() -> None:
     found = next(v for v in report.verdicts if v.requirement.id == "fifo-order").counterexample
     assert found is not None
     assert found.certificate.grade == "product"
+
+
+@pytest.mark.parametrize(("levels", "broken"), [((1,), set()), ((1, 2), {"priority-order"})])
+def test_a_queue_that_disregards_its_levels_is_not_taken_for_one_without(
+    levels: tuple[int, ...], broken: set[str]
+) -> None:
+    orders = tuple(map(Priority, levels))
+    payloads = (Payload(0), Payload(9))
+    scope = Scope("levels", orders, messages=2, payloads=payloads, gets=("acknowledge",))
+    found, copier = Search(scope, "product"), copier_of(Box())
+    assert isinstance(copier, Copier)
+    search(found, fresh(Box), copier, 20_000, lambda: "")
+    assert set(found.broken) - {"release-rewinds"} == broken
