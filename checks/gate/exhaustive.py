@@ -40,7 +40,7 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-WALK_SHARE = 4
+WALK_SHARE = 10
 """A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
 
 On the wire it gets as many as they, which is what other brokers get whose answers differ.
@@ -235,6 +235,9 @@ def _stage(found: Search) -> Stage:
         how = "ended early"
     elif found.grade == "adaptive":
         how = "every move in every state that was met"
+        if found.remembered:
+            last = "move" if found.remembered == 1 else f"{found.remembered} moves"
+            how += f", after each last {last}"
     if found.cuts:
         how += f", the power lost at {found.cuts:,} points"
     if found.cuts_unjudged:

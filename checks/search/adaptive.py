@@ -4,6 +4,12 @@ It is for candidates whose answers to the same operations differ. Their runs can
 the search covers pairs of a contract state (what the oracle knows) and a move instead. The walk
 goes to the nearest untried pair by steps that led that way before; if the candidate ends elsewhere,
 the walk goes on from there. Moves in states that do not recur are counted apart.
+
+A candidate may know more than the oracle: what it did wrong in one step may show in the next only.
+So once every pair is tried, and budget is left, the walk begins anew and tries every move after
+every last move that leads to a state, then after every last two, and so on. Model-based testing
+calls the first of these 1-switch cover (Chow, Testing Software Design Modeled by Finite-State
+Machines, IEEE Transactions on Software Engineering 4(3), 1978).
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from dataclasses import dataclass, field
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.root_cause import Fresh
-from brokerproof.checks.search.searches import Search, collecting_rarely, may_go_on
+from brokerproof.checks.search.searches import HANGS, Search, collecting_rarely, may_go_on
 from brokerproof.checks.search.step_cache import OracleState, SearchNode, StepCache
 from brokerproof.spec.protocol.candidate import Candidate
 
@@ -24,6 +30,9 @@ RUN_MAX = 60
 
 TIMED_RUN_MAX = 12
 """The same where seconds pass: beginning anew costs none, and what matters happens early."""
+
+REMEMBERED_MAX = 3
+"""The most last moves by which states are told apart."""
 
 APPROACH_MAX = 100
 """After so many steps towards one pair, it is given up as never offered."""
@@ -38,6 +47,7 @@ class _State:
     """
 
     standing: OracleState
+    number: int
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
     approached: Counter[int] = field(default_factory=Counter)
 
@@ -52,11 +62,20 @@ class _State:
 
 @dataclass
 class _Walk:
-    """The present run: its candidate, the node of the search, and its steps."""
+    """The present run: its candidate, the node of the search, its steps, and its last moves.
+
+    A move is remembered with the number of the contract state in which it was made.
+    """
 
     candidate: Candidate
     place: SearchNode
     steps: list[Exchange] = field(default_factory=list)
+    last: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def key(self) -> Hashable:
+        """The state, and the moves that led there."""
+        return self.place.standing.key, self.last
 
 
 @collecting_rarely()
@@ -67,10 +86,17 @@ def search_adaptively(
     interrupted: Callable[[], str],
     progress: Callable[[Search], None] = lambda _: None,
 ) -> None:
-    """Walk until no pair is left to try, or the budget ends."""
+    """Walk until no pair is left to try, then after ever more last moves, until the budget ends."""
     standings = StepCache(found)
     try:
-        _walk(found, standings, fresh, operations_max, interrupted, progress)
+        for remembered in range(REMEMBERED_MAX + 1):
+            _walk(found, standings, fresh, operations_max, interrupted, progress, remembered)
+            if found.stopped_by:
+                break
+            found.remembered = remembered
+        if found.complete and not interrupted() and found.stopped_by != HANGS:
+            # All was done that a search must; the rest of the budget went into more.
+            found.stopped_by = ""
     finally:
         standings.add_up()
 
@@ -82,38 +108,43 @@ def _walk(
     operations_max: int,
     interrupted: Callable[[], str],
     progress: Callable[[Search], None],
+    remembered: int,
 ) -> None:
-    """Walk as `search_adaptively` says, over the oracle states that are met."""
+    """Walk until every move is tried in every state, as told apart by so many last moves."""
 
     def begin() -> _Walk:
         candidate, oracle = fresh()
         return _Walk(candidate, standings.start(oracle))
 
     states: dict[Hashable, _State] = {}
+    numbers: dict[Hashable, int] = {}
+    pairs = found.pairs
     longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     walk = begin()
-    start = walk.place.standing.key
+    start = walk.key
     while True:
-        key = walk.place.standing.key
+        key = walk.key
         if key not in states:
-            states[key] = _State(walk.place.standing)
+            standing = walk.place.standing
+            states[key] = _State(standing, numbers.setdefault(standing.key, len(numbers)))
         route = _route(states, key)
         if route is None and key == start and not walk.steps:
             break
         if route is None or len(walk.steps) >= longest:
             walk = begin()
             continue
-        if not _make(walk, states[key], route, found, standings):
+        if not _make(walk, states[key], route, found, standings, remembered):
             walk = begin()
-        found.pairs = sum(len(state.tried) for state in states.values())
+        found.pairs = pairs + sum(len(state.tried) for state in states.values())
         found.depth = max(found.depth, len(walk.steps))
         if found.is_to_stop(interrupted, operations_max):
             break
         progress(found)
-    found.never_offered = sum(
-        state.standing.page.own - len(state.tried) for state in states.values()
-    )
-    found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
+    if not remembered:
+        found.never_offered = sum(
+            state.standing.page.own - len(state.tried) for state in states.values()
+        )
+        found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
 def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
@@ -137,8 +168,16 @@ def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
     return None
 
 
-def _make(walk: _Walk, state: _State, number: int, found: Search, standings: StepCache) -> bool:
+def _make(
+    walk: _Walk,
+    state: _State,
+    number: int,
+    found: Search,
+    standings: StepCache,
+    remembered: int,
+) -> bool:
     """Make a move of a state; return whether the run goes on."""
+    last = (*walk.last, (state.number, number))[-remembered:] if remembered else ()
     led = state.tried.setdefault(number, {})
     found.operations += 1
     if walk.place.standing.page is not state.standing.page:
@@ -155,6 +194,6 @@ def _make(walk: _Walk, state: _State, number: int, found: Search, standings: Ste
     walk.steps.append(told)
     if not may_go_on(walk.steps, breaches, walk.candidate, found) or after is None:
         return False
-    walk.place = after
-    led[after.standing.key] = None
+    walk.place, walk.last = after, last
+    led[walk.key] = None
     return True

@@ -34,7 +34,8 @@ class Search(Coverage):
 
     `pairs` counts pairs of states, sequences, or pairs of state and move. `cuts` counts
     the different ways in which moves were cut off by a loss of power. `cuts_unjudged` counts those
-    that cannot be judged, since untold events may have happened.
+    that cannot be judged, since untold events may have happened. After so many last moves as are
+    `remembered`, every move was tried in each state.
     """
 
     scope: Scope
@@ -47,6 +48,7 @@ class Search(Coverage):
     broken: dict[str, list[Run]] = field(default_factory=dict)
     unfollowed: int = 0
     never_offered: int = 0
+    remembered: int = 0
     cuts: int = 0
     cuts_unjudged: int = 0
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.adaptive import APPROACH_MAX, RUN_MAX, TIMED_RUN_MAX
+from brokerproof.checks.search.adaptive import APPROACH_MAX, REMEMBERED_MAX, RUN_MAX, TIMED_RUN_MAX
 from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, may_go_on
@@ -139,19 +139,31 @@ def _continued(
 
 
 def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
+    """Walk by states alone, then by states and ever more of the last moves."""
+    for remembered in range(REMEMBERED_MAX + 1):
+        _walk_plainly(found, fresh, operations_max, remembered)
+        if found.stopped_by:
+            break
+        found.remembered = remembered
+    if found.complete:
+        found.stopped_by = ""
+
+
+def _walk_plainly(found: Search, fresh: Fresh, operations_max: int, remembered: int) -> None:
     """Walk to the nearest move that has not been tried in its state, again and again."""
     states: dict[Hashable, _State] = {}
+    pairs, past = found.pairs, list[tuple[Hashable, int]]()
     candidate, oracle = fresh()
-    start, steps = oracle.key(), list[Exchange]()
+    start, steps = (oracle.key(), ()), list[Exchange]()
     longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     while not found.stopped_by:
-        key = oracle.key()
+        key = oracle.key(), tuple(past[-remembered:] if remembered else ())
         state = states.setdefault(key, _State(list(found.scope.moves(oracle.bindings))))
         number = _towards_what_is_untried(states, key)
         if number is None and key == start and not steps:
             break
         if number is None or len(steps) >= longest:
-            (candidate, oracle), steps = fresh(), []
+            (candidate, oracle), steps, past = fresh(), [], []
             continue
         led = state.tried.setdefault(number, {})
         our, before = oracle.fork(), found.unfollowed
@@ -168,15 +180,17 @@ def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
             _count(found, our)
             goes_on = may_go_on(steps, breaches, candidate, found)
         if told is not None and goes_on:
+            past.append((oracle.key(), number))
             oracle = our
-            led[our.key()] = None
+            led[our.key(), tuple(past[-remembered:] if remembered else ())] = None
         if not goes_on:
-            (candidate, oracle), steps = fresh(), []
-        found.pairs = sum(len(each.tried) for each in states.values())
+            (candidate, oracle), steps, past = fresh(), [], []
+        found.pairs = pairs + sum(len(each.tried) for each in states.values())
         found.depth = max(found.depth, len(steps))
         found.stopped_by = _reason(found, operations_max)
-    found.never_offered = sum(len(s.moves) - len(s.tried) for s in states.values())
-    found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
+    if not remembered:
+        found.never_offered = sum(len(s.moves) - len(s.tried) for s in states.values())
+        found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
 def _towards_what_is_untried(states: dict[Hashable, _State], key: Hashable) -> int | None:

@@ -14,7 +14,7 @@ from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.spec.messages import Fifo
 from brokerproof.spec.protocol.answers import Answer, Error
-from brokerproof.spec.protocol.operations import Get, Operation, Publish, Reset
+from brokerproof.spec.protocol.operations import Drain, Get, Operation, Publish, Reset
 from tests.checks.broken_candidates import Box, Kept, Shrug, Stack, fresh
 
 ONE = Scope("one message", (Fifo(),), messages=1, gets=("acknowledge",))
@@ -95,7 +95,10 @@ class Unsure(Box):
 # Visited states.
 
 
-def test_a_walk_tries_every_move_in_every_state_of_a_steady_candidate() -> None:
+def test_a_walk_tries_every_move_in_every_state_of_a_steady_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adaptive, "REMEMBERED_MAX", 0)
     found = walked(Box, ONE)
     assert found.complete
     assert (found.never_offered, found.unfollowed, found.stopped_by) == (0, 0, "")
@@ -121,6 +124,39 @@ def test_no_run_is_longer_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # Findings.
+
+
+class Drowsy(Box):
+    """Finds nothing in the get after two drains in a row."""
+
+    drains = 0
+
+    def handle(self, operation: Operation) -> Answer:
+        """Carry out the operation; count the drains since the last other one."""
+        drained, self.drains = self.drains, 0
+        if isinstance(operation, Drain):
+            self.drains = drained + 1
+        elif isinstance(operation, Get) and drained == 2:
+            return Answer()
+        return super().handle(operation)
+
+
+def test_a_fault_that_shows_after_moves_without_effect_is_found() -> None:
+    found = walked(Drowsy, ONE)
+    assert set(found.broken) == {"get-finds"}
+    assert found.complete
+    assert found.remembered == 3
+
+
+def test_a_walk_that_remembers_nothing_misses_that_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "REMEMBERED_MAX", 0)
+    assert walked(Drowsy, ONE).broken == {}
+
+
+def test_a_walk_that_has_tried_every_move_is_complete_whatever_follows() -> None:
+    needed = walked(Box, ONE).operations
+    found = walked(Box, ONE, needed - 1)
+    assert (found.complete, found.stopped_by, found.remembered) == (True, "", 2)
 
 
 def test_a_fault_that_comes_and_goes_is_found() -> None:
