@@ -1,7 +1,7 @@
 """The exhaustive stage: it searches each scope in the grade that the candidate allows.
 
 A candidate that can be copied is searched by pairs of states (`product`); one with repeatable
-answers by sequences, and by a walk (`adaptive`) where the budget ends before the sequences do; any
+answers by sequences, and then by a walk (`adaptive`) of the scopes whose sequences did not end; any
 other by the walk alone. This file owns that choice, the attribution
 of the traces found, and how certain it is that no trace is shorter.
 """
@@ -9,6 +9,7 @@ of the traces found, and how certain it is that no trace is shorter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
 from brokerproof.checks.gate.gate_run import GateRun, Stage
@@ -65,28 +66,55 @@ def run_exhaustive(run: GateRun) -> None:
         if not (scope.crashes and run.subject.crashable is not None)
     ]
     jobs = 1 if run.subject.holds_something else run.jobs
+    deeper: list[Scope] = []
     while scopes and not run.clock.reason():
-        done, copier = _search_scopes(run, scopes, copier, jobs)
+        done, copier = _search_scopes(run, scopes, copier, jobs, deeper)
         scopes = scopes[done:]
+    # What short sequences show in any scope is found before the long walks begin.
+    for told in in_workers(
+        run, lambda run, number: _walk_on(run, deeper[number]), len(deeper), jobs
+    ):
+        if isinstance(told, Lost):
+            keep_lost(run, told, f"{deeper[told.task].name}: ")
+        if run.clock.reason():
+            break
+
+
+class _Searched(NamedTuple):
+    """What a search of a scope leaves to do.
+
+    `unlike` is why copies of the candidate cannot be used after all, or empty. `ended_early` is
+    whether the scope goes on behind its sequences.
+    """
+
+    unlike: str
+    ended_early: bool = False
 
 
 def _search_scopes(
-    run: GateRun, scopes: Sequence[Scope], copier: Copier | str, jobs: int
+    run: GateRun,
+    scopes: Sequence[Scope],
+    copier: Copier | str,
+    jobs: int,
+    deeper: list[Scope],
 ) -> tuple[int, Copier | str]:
     """Search scopes in order, as long as they are searched in one grade.
 
-    Returns how many need no further search, and how the candidate is copied from now on.
+    Returns how many need no further search, and how the candidate is copied from now on; `deeper`
+    gets those that go on behind their sequences.
     """
 
-    def work(run: GateRun, number: int) -> str:
+    def work(run: GateRun, number: int) -> _Searched:
         return _search_in_its_grade(run, scopes[number], copier)
 
     grade = run.grade
-    for done, unlike in enumerate(in_workers(run, work, len(scopes), jobs)):
-        if isinstance(unlike, Lost):
-            keep_lost(run, unlike, f"{scopes[unlike.task].name}: ")
-        elif unlike:
-            return done, unlike
+    for done, told in enumerate(in_workers(run, work, len(scopes), jobs)):
+        if isinstance(told, Lost):
+            keep_lost(run, told, f"{scopes[told.task].name}: ")
+        elif told is not None and told.unlike:
+            return done, told.unlike
+        elif told is not None and told.ended_early:
+            deeper.append(scopes[done])
         if run.clock.reason():
             return len(scopes), copier
         if run.grade != grade:
@@ -94,11 +122,11 @@ def _search_scopes(
     return len(scopes), copier
 
 
-def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> str:
+def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _Searched:
     """Search a scope in the grade that the candidate allows, as known so far.
 
-    Returns why copies of the candidate cannot be used after all, or an empty text. The findings
-    until then are kept, and the scope is to be searched once more, without copies.
+    If copies cannot be used after all, the findings until then are kept, and the scope is to be
+    searched once more, without copies.
     """
     found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
     unlike = ""
@@ -117,9 +145,7 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> st
     finally:
         # An interrupted search has evidence too.
         differs = _take_over(run, found)
-    if found.grade == "sequences" and not (found.complete or run.clock.reason()):
-        _walk_on(run, scope)
-    return unlike or differs
+    return _Searched(unlike or differs, found.grade == "sequences" and not found.complete)
 
 
 def _walk_on(run: GateRun, scope: Scope) -> None:
