@@ -118,7 +118,6 @@ def _walk(
 
     states: dict[Hashable, _State] = {}
     numbers: dict[Hashable, int] = {}
-    pairs = found.pairs
     longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     walk = begin()
     start = walk.key
@@ -135,7 +134,6 @@ def _walk(
             continue
         if not _make(walk, states[key], route, found, standings, remembered):
             walk = begin()
-        found.pairs = pairs + sum(len(state.tried) for state in states.values())
         found.depth = max(found.depth, len(walk.steps))
         if found.is_to_stop(interrupted, operations_max):
             break
@@ -178,6 +176,7 @@ def _make(
 ) -> bool:
     """Make a move of a state; return whether the run goes on."""
     last = (*walk.last, (state.number, number))[-remembered:] if remembered else ()
+    found.pairs += number not in state.tried
     led = state.tried.setdefault(number, {})
     found.operations += 1
     if walk.place.standing.page is not state.standing.page:
