@@ -251,13 +251,10 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
                 connection.collect()
         return bool(channel.connections[0].connected)
 
-    def _widen(self, channel: Actor, operation: Consume, place: Place[Tag]) -> Error | None:  # noqa: ARG002
-        if (error := unfit_window(operation, pauses=self._dialect.pauses)) is not None:
-            return error
+    def _widen(self, channel: Actor, operation: Consume, place: Place[Tag]) -> None:  # noqa: ARG002
         _set_window(place.handle.channel, operation.credit.messages)
         if operation.credit.messages != 0:
             place.handle.channel.flow(True)
-        return OK
 
     def _stop(self, channel: Actor, consumer: str, place: Place[Tag]) -> None:  # noqa: ARG002
         at, tag = place.handle

@@ -242,12 +242,9 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         connection.flush()
         return OK
 
-    def _widen(self, channel: Actor, operation: Consume, place: Place[Handle]) -> Error | None:
-        if (error := unfit_window(operation)) is not None:
-            return error
+    def _widen(self, channel: Actor, operation: Consume, place: Place[Handle]) -> None:
         self._give_credit(place.handle.link, operation)
         self._round_trip(channel, self._dialect.round_trip)
-        return OK
 
     def _give_credit(self, link: proton.Receiver, operation: Consume | None) -> None:
         if operation is not None:
@@ -285,21 +282,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
     def _settle_at(self, operation: Settlement, place: Place[Handle]) -> Error | None:
         link, delivery = place.handle
         assert delivery is not None
-        match operation:
-            case Acknowledge():
-                delivery.update(proton.Delivery.ACCEPTED)
-            case Release() if self._dialect.release == "modified":
-                delivery.local.failed = True
-                delivery.update(proton.Delivery.MODIFIED)
-            case Release():
-                delivery.update(proton.Delivery.RELEASED)
-            case Reject() if self._dialect.reject == "accepted":
-                delivery.update(proton.Delivery.ACCEPTED)
-            case Reject():
-                delivery.update(proton.Delivery.REJECTED)
-            case _:
-                assert_never(operation)
-        delivery.settle()
+        _dispose(delivery, operation, self._dialect)
         channel = self._now.channels[place.channel]
         channel.connection.flush()
         for name, consumer in self._now.consumers.items():
@@ -394,6 +377,24 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             redelivered=self._dialect.is_redelivered(message),
             handle=Handle(link, delivery),
         )
+
+
+def _dispose(delivery: proton.Delivery, operation: Settlement, dialect: Dialect) -> None:
+    match operation:
+        case Acknowledge():
+            delivery.update(proton.Delivery.ACCEPTED)
+        case Release() if dialect.release == "modified":
+            delivery.local.failed = True
+            delivery.update(proton.Delivery.MODIFIED)
+        case Release():
+            delivery.update(proton.Delivery.RELEASED)
+        case Reject() if dialect.reject == "accepted":
+            delivery.update(proton.Delivery.ACCEPTED)
+        case Reject():
+            delivery.update(proton.Delivery.REJECTED)
+        case _:
+            assert_never(operation)
+    delivery.settle()
 
 
 def _is_settled(link: proton.Receiver) -> bool:

@@ -252,6 +252,9 @@ class StompCandidate(WireCandidate[Channel, Held]):
         held.subscription.connection.request(command, {**held.headers, **added})
         return None
 
+    def _widen(self, channel: Channel, operation: Consume, place: Place[Held]) -> None:  # noqa: ARG002
+        raise AssertionError("it is not claimed")
+
     def _stop(self, channel: Channel, consumer: str, place: Place[Held]) -> None:  # noqa: ARG002
         # Messages on their way to the consumer would return unseen, but marked as redelivered.
         self._drain()

@@ -22,7 +22,6 @@ from brokerproof.candidates.wire.crashes import Crashes
 from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused, unsupported
 from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Names, Place, Queue
-from brokerproof.candidates.wire.owed import queues_of
 from brokerproof.candidates.wire.profile import RoundTrips, Silence
 from brokerproof.spec.protocol.answers import Answer, ConsumerClosed, Delivered, Error, QueueDeleted
 from brokerproof.spec.protocol.capabilities import Hello
@@ -198,14 +197,9 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _subscribe(self, channel: ChannelT, operation: Consume) -> Error | None:
         """Make a consumer of known queues, noted before deliveries can come."""
 
-    def _widen(
-        self,
-        channel: ChannelT,  # noqa: ARG002
-        operation: Consume,  # noqa: ARG002
-        place: Place[HandleT],  # noqa: ARG002
-    ) -> Error | None:
+    @abstractmethod
+    def _widen(self, channel: ChannelT, operation: Consume, place: Place[HandleT]) -> None:
         """Give a consumer the window that its consume has now, where a change is claimed."""
-        raise AssertionError("it is not claimed")
 
     @abstractmethod
     def _stop(self, channel: ChannelT, consumer: str, place: Place[HandleT]) -> None:
@@ -264,14 +258,13 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
     def _carry_out(self, operation: Operation) -> Error | None:
         if missing := unclaimed(operation, self._hello.capabilities):
             return unsupported(missing)
+        if (error := self._now.lacks(operation)) is not None:
+            return error
         match operation:
             case Declare():
                 return self._declare(operation)
             case Publish():
-                queue = self._now.queues.get(operation.queue)
-                if queue is None:
-                    return self._now.no_queue(operation.queue)
-                return self._publish(operation, queue)
+                return self._publish(operation)
             case Consume():
                 return self._consume(operation)
             case SetCredit():
@@ -301,12 +294,12 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
             case _:
                 assert_never(operation)
 
-    def _publish(self, operation: Publish, queue: Queue) -> Error | None:
+    def _publish(self, operation: Publish) -> Error | None:
         now, message = self._now, operation.message
         # Before the answer, since the message may be delivered before it.
         now.note_published(message.id)
         now.owed.note_published(operation.queue, message)
-        error = self._send(queue, message)
+        error = self._send(now.queues[operation.queue], message)
         if error is not None:
             now.owed.note_gone(operation.queue, message.id)
         return error
@@ -325,30 +318,20 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         return error
 
     def _consume(self, operation: Consume) -> Error | None:
-        for queue in queues_of(operation):
-            if queue not in self._now.queues:
-                return self._now.no_queue(queue)
         if operation.consumer in self._now.consumers:
             return refused(f"consumer {operation.consumer} is in use")
         channel = self._channel(operation.channel)
         return TOO_MANY if channel is None else self._subscribe(channel, operation)
 
     def _set_credit(self, operation: SetCredit) -> Error | None:
-        now, name = self._now, operation.consumer
-        place = None if name is None else now.consumers.get(name)
-        if name is None or place is None:
-            return refused(f"there is no consumer {name}")
-        before = now.owed.consume_of(name)
-        assert before is not None
-        asked = now.owed.note_window(name, operation.messages)
-        error = self._widen(now.channels[place.channel], asked, place)
-        if error is not None:
-            now.owed.note_window(name, before.credit.messages)
-        return error
+        now, name = self._now, str(operation.consumer)
+        if operation.messages is not None and operation.messages < 0:
+            return refused("a window is not negative")
+        asked, place = now.owed.note_window(name, operation.messages), now.consumers[name]
+        self._widen(now.channels[place.channel], asked, place)
+        return OK
 
     def _get(self, operation: Get) -> Error | None:
-        if operation.queue not in self._now.queues:
-            return self._now.no_queue(operation.queue)
         channel = self._channel(operation.channel)
         return TOO_MANY if channel is None else self._take(channel, operation)
 
@@ -361,9 +344,7 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
 
     def _cancel(self, operation: Cancel) -> Error | None:
         now, name = self._now, operation.consumer
-        place = now.consumers.get(name)
-        if place is None:
-            return refused(f"there is no consumer {name}")
+        place = now.consumers[name]
         self._stop(now.channels[place.channel], name, place)
         now.forget_consumer(name)
         return OK
@@ -395,19 +376,14 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         return OK
 
     def _purge(self, operation: Purge) -> Error | None:
-        queue = self._now.queues.get(operation.queue)
-        if queue is None:
-            return self._now.no_queue(operation.queue)
-        error = self._clear(queue)
+        error = self._clear(self._now.queues[operation.queue])
         if error is None:
             self._now.owed.note_purged(operation.queue)
             self._now.note_settled(operation.queue)
         return error
 
     def _delete(self, operation: Delete) -> Error | None:
-        queue = self._now.queues.get(operation.queue)
-        if queue is None:
-            return self._now.no_queue(operation.queue)
+        queue = self._now.queues[operation.queue]
         error = self._remove(queue.name)
         if error is None:
             self._await_closings(queue)

@@ -17,11 +17,20 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from brokerproof.candidates.wire.errors import refused
 from brokerproof.candidates.wire.owed import Owed, queues_of
 from brokerproof.spec.protocol.answers import Delivered
+from brokerproof.spec.protocol.operations import (
+    Cancel,
+    Consume,
+    Delete,
+    Get,
+    Publish,
+    Purge,
+    SetCredit,
+)
 
 if TYPE_CHECKING:
     from brokerproof.candidates.wire.profile import OnDisk
     from brokerproof.spec.protocol.answers import Error, Event
-    from brokerproof.spec.protocol.operations import Consume, Declare, Get
+    from brokerproof.spec.protocol.operations import Declare, Operation
 
 ChannelT = TypeVar("ChannelT")
 """What an adapter has for a channel of the protocol."""
@@ -122,8 +131,22 @@ class Example(Generic[ChannelT, HandleT]):
         """Return the queue with this name at the broker, or None."""
         return next((ours for ours, queue in self.queues.items() if queue.name == name), None)
 
-    def no_queue(self, name: str) -> Error:
-        """Return the error of an operation on a queue that is not there."""
+    def lacks(self, operation: Operation) -> Error | None:
+        """Return the error of an operation on a queue or consumer that is not there."""
+        match operation:
+            case Consume():
+                queues = queues_of(operation)
+            case Publish(queue=queue) | Get(queue=queue) | Purge(queue=queue) | Delete(queue=queue):
+                queues = (queue,)
+            case Cancel(consumer=consumer) | SetCredit(consumer=consumer):
+                known = consumer in self.consumers
+                return None if known else refused(f"there is no consumer {consumer}")
+            case _:
+                queues = ()
+        missing = next((queue for queue in queues if queue not in self.queues), None)
+        return None if missing is None else self._no_queue(missing)
+
+    def _no_queue(self, name: str) -> Error:
         why = self.lost.get(name)
         there_is_none = f"there is no queue {name}"
         return refused(there_is_none if why is None else f"{there_is_none} since a restart: {why}")

@@ -77,7 +77,6 @@ SMALL_FOR = {
 }
 """The small modules that one other imports, by the reason why they are apart."""
 LONG_CLASSES = {
-    "Amqp10Candidate": 315,
     "Bindings": 430,
     "Broker": 440,
     "ChannelCredit": 360,
@@ -89,7 +88,7 @@ LONG_CLASSES = {
     "PagingReduction": 380,
     "PullQueue": 375,
     "VariableQueue": 380,
-    "WireCandidate": 455,
+    "WireCandidate": 432,
     "WholeContract": 395,
 }
 """Longer classes, which may only become shorter."""
