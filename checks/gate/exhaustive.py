@@ -41,10 +41,11 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-WALK_SHARE = 10
+WALK_SHARES = (2, 10)
 """A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
 
-On the wire it gets as many as they, which is what other brokers get whose answers differ.
+Every scope is walked a little before the first is walked for long: most faults need little. On the
+wire a walk gets as many as the sequences, which is what other brokers get whose answers differ.
 """
 
 REAL_TIME_PART = 4
@@ -71,13 +72,8 @@ def run_exhaustive(run: GateRun) -> None:
         done, copier = _search_scopes(run, scopes, copier, jobs, deeper)
         scopes = scopes[done:]
     # What short sequences show in any scope is found before the long walks begin.
-    for told in in_workers(
-        run, lambda run, number: _walk_on(run, deeper[number]), len(deeper), jobs
-    ):
-        if isinstance(told, Lost):
-            keep_lost(run, told, f"{deeper[told.task].name}: ")
-        if run.clock.reason():
-            break
+    for share in WALK_SHARES if run.subject.wire is None else (1,):
+        _walk_on(run, deeper, share, jobs)
 
 
 class _Searched(NamedTuple):
@@ -148,16 +144,25 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _S
     return _Searched(unlike or differs, found.grade == "sequences" and not found.complete)
 
 
-def _walk_on(run: GateRun, scope: Scope) -> None:
-    """Walk to the states that lie deeper than the sequences of a scope."""
-    found = Search(scope, "adaptive")
-    try:
-        share = WALK_SHARE if run.subject.wire is None else 1
-        _search(run, found, "it is not ours", share)
-    except (CapReached, CannotStart, KeyboardInterrupt) as error:
-        _note_end(run, found, error)
-    finally:
-        _take_over(run, found, repeats=True)
+def _walk_on(run: GateRun, scopes: Sequence[Scope], share: int, jobs: int) -> None:
+    """Walk to the states that lie deeper than the sequences of each scope."""
+
+    def work(run: GateRun, number: int) -> None:
+        found = Search(scopes[number], "adaptive")
+        try:
+            _search(run, found, "it is not ours", share)
+        except (CapReached, CannotStart, KeyboardInterrupt) as error:
+            _note_end(run, found, error)
+        finally:
+            _take_over(run, found, repeats=True)
+
+    if run.clock.reason():
+        return
+    for told in in_workers(run, work, len(scopes), jobs):
+        if isinstance(told, Lost):
+            keep_lost(run, told, f"{scopes[told.task].name}: ")
+        if run.clock.reason():
+            return
 
 
 def _note_end(

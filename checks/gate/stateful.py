@@ -29,6 +29,7 @@ from brokerproof.checks.search.draws import (
     kinds_drawn,
     orders_drawn,
 )
+from brokerproof.checks.search.endings import take_what_is_left
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on, step
 from brokerproof.checks.search.scopes.catalogue import kinds_for
@@ -36,12 +37,12 @@ from brokerproof.checks.search.scopes.scope import Payload
 from brokerproof.checks.search.searches import HANGS
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move
+from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import OnDisk
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.operations import Consume, Declare, Drain, Get
+from brokerproof.spec.protocol.operations import Declare
 
 STEPS = 40
-LAST = "last"
 """The channel on which an example takes the messages left at its end."""
 WAITING = 110
 """So many messages wait at the beginning of every other example on the wire.
@@ -168,6 +169,10 @@ class _Example:
             self._judge(breach, told)
         return not self.over
 
+    def _answer(self, move: Move) -> Answer | None:
+        """Make a move; return its answer if the example goes on."""
+        return self.steps[-1].answer if self.make(move) else None
+
     def _judge(self, breach: Breach, told: Exchange) -> None:
         """File a breach; raise an error that ends the example if its requirement is new."""
         broken = self.found.broken
@@ -190,27 +195,10 @@ class _Example:
         self.found.shrinking = True
         raise _Found(named.requirement)
 
-    def _take_what_is_left(self) -> None:
-        """Request all available messages: only then a missing message shows."""
-        if self.over or self.oracle.bindings.down:
-            return
-        claims, queues = self.oracle.bindings.claims, tuple(self.oracle.bindings.queues)
-        for queue in queues:
-            if not claims.get:
-                if "acknowledge" in claims.modes:
-                    self.make(Consume(channel=LAST, queue=queue, consumer=f"{LAST} of {queue}"))
-                continue
-            for _ in range(len(self.oracle.bindings.messages) + 1):
-                goes_on = self.make(Get(channel=LAST, queue=queue))
-                if not (goes_on and self.steps[-1].answer.events):
-                    break
-        if queues and not claims.get:
-            self.make(Drain())
-
     def end(self) -> None:
         """Come to rest, take the messages left, and count the example."""
-        self.make(Drain())
-        self._take_what_is_left()
+        if not self.over:
+            take_what_is_left(self.oracle.bindings, self._answer)
         if not self.shrinks and self.steps:
             self.found.heard(tuple(self.steps))
         if self.found.shrinking:

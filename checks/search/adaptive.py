@@ -14,15 +14,20 @@ Machines, IEEE Transactions on Software Engineering 4(3), 1978).
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from brokerproof.checks.oracle.breaches import Unfollowable
+from brokerproof.checks.search.chains import Chains, Past, Touch, touch_of
+from brokerproof.checks.search.endings import take_what_is_left
 from brokerproof.checks.search.findings import Exchange
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import HANGS, Search, collecting_rarely, may_go_on
 from brokerproof.checks.search.step_cache import OracleState, SearchNode, StepCache
+from brokerproof.checks.trace.moves import Move
+from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
 
 RUN_MAX = 60
@@ -50,27 +55,40 @@ class _State:
     number: int
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
     approached: Counter[int] = field(default_factory=Counter)
+    _left: list[int] = field(init=False)
 
-    def untried(self) -> list[int]:
-        """Return the numbers of the moves that are still to be tried."""
-        return [
-            number
-            for number in range(self.standing.page.own)
-            if number not in self.tried and self.approached[number] < APPROACH_MAX
-        ]
+    def __post_init__(self) -> None:
+        """Begin with every move to be tried, the first one last."""
+        self._left = [*reversed(range(self.standing.page.own))]
+
+    def untried(self) -> int | None:
+        """Return the first move that is still to be tried."""
+        left = self._left
+        while left and (left[-1] in self.tried or self.approached[left[-1]] >= APPROACH_MAX):
+            left.pop()
+        return left[-1] if left else None
+
+    @functools.cached_property
+    def touches(self) -> list[Touch]:
+        """What each move touches."""
+        page = self.standing.page
+        return [touch_of(move, page.bindings) for move, _ in page.moves[: page.own]]
 
 
 @dataclass
 class _Walk:
     """The present run: its candidate, the node of the search, its steps, and its last moves.
 
-    A move is remembered with the number of the contract state in which it was made.
+    A move is remembered with the number of the contract state in which it was made. `past` is what
+    the run did to each thing, and `route` the moves ahead, each with the state that it is made in.
     """
 
     candidate: Candidate
     place: SearchNode
     steps: list[Exchange] = field(default_factory=list)
     last: tuple[tuple[int, int], ...] = ()
+    past: Past = field(default_factory=dict)
+    route: deque[tuple[Hashable, int]] = field(default_factory=deque)
 
     @property
     def key(self) -> Hashable:
@@ -120,19 +138,18 @@ def _walk(
     numbers: dict[Hashable, int] = {}
     longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     walk = begin()
-    start = walk.key
     while True:
         key = walk.key
         if key not in states:
             standing = walk.place.standing
             states[key] = _State(standing, numbers.setdefault(standing.key, len(numbers)))
-        route = _route(states, key)
-        if route is None and key == start and not walk.steps:
+        number = _next(walk, states, found.chains)
+        if number is None and not walk.steps:
             break
-        if route is None or len(walk.steps) >= longest:
+        if number is None or len(walk.steps) >= longest:
+            _end(walk, found, standings)
             walk = begin()
-            continue
-        if not _make(walk, states[key], route, found, standings, remembered):
+        elif not _make(walk, states[key], number, found, standings, remembered):
             walk = begin()
         found.depth = max(found.depth, len(walk.steps))
         if found.is_to_stop(interrupted, operations_max):
@@ -145,25 +162,58 @@ def _walk(
         found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
-def _route(states: dict[Hashable, _State], key: Hashable) -> int | None:
-    """Return the move towards the nearest untried pair; None if there is none."""
-    first: dict[Hashable, int | None] = {key: None}
+def _next(walk: _Walk, states: dict[Hashable, _State], chains: Chains) -> int | None:
+    """Return the next move: one that makes a new chain, or one towards an untried move."""
+    key = walk.key
+    number = chains.most_new(walk.past, states[key].touches)
+    if number is not None:
+        walk.route.clear()
+        return number
+    if not walk.route or walk.route[0][0] != key:
+        walk.route = _route(states, key)
+    if not walk.route:
+        return None
+    _, number = walk.route.popleft()
+    if walk.route:
+        target, its = walk.route[-1]
+        states[target].approached[its] += 1
+    return number
+
+
+def _route(states: dict[Hashable, _State], key: Hashable) -> deque[tuple[Hashable, int]]:
+    """Return the moves to the nearest untried one, and that one; empty if there is none."""
+    came: dict[Hashable, tuple[Hashable, int] | None] = {key: None}
+    route: deque[tuple[Hashable, int]] = deque()
     ahead = deque([key])
     while ahead:
         at = ahead.popleft()
-        untried = states[at].untried() if at in states else []
-        if untried:
-            begins = first[at]
-            if begins is None:
-                return untried[0]
-            states[at].approached[untried[0]] += 1
-            return begins
-        for number, led in states[at].tried.items() if at in states else ():
+        state = states.get(at)
+        if state is None:
+            continue
+        untried = state.untried()
+        if untried is not None:
+            route.append((at, untried))
+            while (before := came[at]) is not None:
+                route.appendleft(before)
+                at = before[0]
+            break
+        for number, led in state.tried.items():
             for following in led:
-                if following not in first:
-                    first[following] = number if first[at] is None else first[at]
+                if following not in came:
+                    came[following] = at, number
                     ahead.append(following)
-    return None
+    return route
+
+
+def _end(walk: _Walk, found: Search, standings: StepCache) -> None:
+    """Ask for everything that is left."""
+
+    def make(move: Move) -> Answer | None:
+        if _step(walk, walk.place.standing.page.number_of(move), found, standings):
+            return walk.steps[-1].answer
+        return None
+
+    take_what_is_left(walk.place.standing.page.bindings, make)
 
 
 def _make(
@@ -176,11 +226,24 @@ def _make(
 ) -> bool:
     """Make a move of a state; return whether the run goes on."""
     last = (*walk.last, (state.number, number))[-remembered:] if remembered else ()
+    found.chains.add(walk.past, state.touches[number])
     found.pairs += number not in state.tried
     led = state.tried.setdefault(number, {})
-    found.operations += 1
     if walk.place.standing.page is not state.standing.page:
         number = walk.place.standing.page.number_of(state.standing.page.moves[number][0])
+    made = len(walk.steps)
+    if not _step(walk, number, found, standings):
+        return False
+    if len(walk.steps) > made:
+        found.chains.add_deliveries(walk.past, walk.steps[-1].answer)
+        walk.last = last
+        led[walk.key] = None
+    return True
+
+
+def _step(walk: _Walk, number: int, found: Search, standings: StepCache) -> bool:
+    """Make a move of the page where the walk is; return whether the run goes on."""
+    found.operations += 1
     try:
         told, breaches, after = standings.step(
             walk.candidate, walk.place, number, lambda: walk.steps
@@ -193,6 +256,5 @@ def _make(
     walk.steps.append(told)
     if not may_go_on(walk.steps, breaches, walk.candidate, found) or after is None:
         return False
-    walk.place, walk.last = after, last
-    led[walk.key] = None
+    walk.place = after
     return True

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.chains import Chains
 from brokerproof.checks.search.coverage import Coverage
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on
@@ -51,6 +52,7 @@ class Search(Coverage):
     remembered: int = 0
     cuts: int = 0
     cuts_unjudged: int = 0
+    chains: Chains = field(default_factory=Chains)
 
     def is_to_stop(self, interrupted: Callable[[], str], operations_max: int) -> bool:
         """Return whether a finding, interrupt or budget ends the search, and record which."""

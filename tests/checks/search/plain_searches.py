@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from brokerproof.checks.conversation import Copier, Misbehaviour, ask
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.adaptive import APPROACH_MAX, REMEMBERED_MAX, RUN_MAX, TIMED_RUN_MAX
+from brokerproof.checks.search.chains import Chains, Past, touch_of
+from brokerproof.checks.search.endings import take_what_is_left
 from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.root_cause import Fresh
 from brokerproof.checks.search.searches import Search, may_go_on
 from brokerproof.checks.trace.moves import Move
+from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
 
 Steps = tuple[Exchange, ...]
@@ -31,10 +35,11 @@ class _State:
     tried: dict[int, dict[Hashable, None]] = field(default_factory=dict)
     approached: Counter[int] = field(default_factory=Counter)
 
-    def untried(self) -> list[int]:
-        """Return the numbers of the moves that are still to be tried."""
+    def untried(self) -> int | None:
+        """Return the first move that is still to be tried."""
         every = range(len(self.moves))
-        return [n for n in every if n not in self.tried and self.approached[n] < APPROACH_MAX]
+        left = [n for n in every if n not in self.tried and self.approached[n] < APPROACH_MAX]
+        return left[0] if left else None
 
 
 def _count(found: Search, oracle: Oracle) -> None:
@@ -149,66 +154,108 @@ def plain_walk(found: Search, fresh: Fresh, operations_max: int) -> None:
         found.stopped_by = ""
 
 
+@dataclass
+class _Run:
+    """The present run of a walk: the steps so far, and those towards an untried move."""
+
+    candidate: Candidate
+    oracle: Oracle
+    steps: list[Exchange] = field(default_factory=list)
+    made: list[tuple[Hashable, int]] = field(default_factory=list)
+    past: Past = field(default_factory=dict)
+    route: list[tuple[Hashable, int]] = field(default_factory=list)
+
+
 def _walk_plainly(found: Search, fresh: Fresh, operations_max: int, remembered: int) -> None:
     """Walk to the nearest move that has not been tried in its state, again and again."""
     states: dict[Hashable, _State] = {}
-    pairs, past = found.pairs, list[tuple[Hashable, int]]()
-    candidate, oracle = fresh()
-    start, steps = (oracle.key(), ()), list[Exchange]()
+    pairs = found.pairs
+    run = _Run(*fresh())
     longest = TIMED_RUN_MAX if found.scope.seconds else RUN_MAX
     while not found.stopped_by:
-        key = oracle.key(), tuple(past[-remembered:] if remembered else ())
-        state = states.setdefault(key, _State(list(found.scope.moves(oracle.bindings))))
-        number = _towards_what_is_untried(states, key)
-        if number is None and key == start and not steps:
+        key = run.oracle.key(), tuple(run.made[-remembered:] if remembered else ())
+        state = states.setdefault(key, _State(list(found.scope.moves(run.oracle.bindings))))
+        number = _next(run, states, key, found.chains)
+        if number is None and not run.steps:
             break
-        if number is None or len(steps) >= longest:
-            (candidate, oracle), steps, past = fresh(), [], []
-            continue
-        led = state.tried.setdefault(number, {})
-        our, before = oracle.fork(), found.unfollowed
-        found.operations += 1
-        move = state.moves[number]
-        try:
-            told, breaches = step(candidate, our, move)
-        except Unfollowable:
-            found.unfollowed += 1
-            told, breaches = None, []
-        goes_on = found.unfollowed == before
-        if told is not None:
-            steps.append(told)
-            _count(found, our)
-            goes_on = may_go_on(steps, breaches, candidate, found)
-        if told is not None and goes_on:
-            past.append((oracle.key(), number))
-            oracle = our
-            led[our.key(), tuple(past[-remembered:] if remembered else ())] = None
-        if not goes_on:
-            (candidate, oracle), steps, past = fresh(), [], []
+        if number is None or len(run.steps) >= longest:
+            take_what_is_left(run.oracle.bindings, partial(_answer, run, found))
+            run = _Run(*fresh())
+        else:
+            led = state.tried.setdefault(number, {})
+            move, before, at = state.moves[number], len(run.steps), run.oracle.key()
+            found.chains.add(run.past, touch_of(move, run.oracle.bindings))
+            goes_on = _made(run, move, found)
+            if goes_on and len(run.steps) > before:
+                found.chains.add_deliveries(run.past, run.steps[-1].answer)
+                run.made.append((at, number))
+                led[run.oracle.key(), tuple(run.made[-remembered:] if remembered else ())] = None
+            if not goes_on:
+                run = _Run(*fresh())
         found.pairs = pairs + sum(len(each.tried) for each in states.values())
-        found.depth = max(found.depth, len(steps))
+        found.depth = max(found.depth, len(run.steps))
         found.stopped_by = _reason(found, operations_max)
     if not remembered:
         found.never_offered = sum(len(s.moves) - len(s.tried) for s in states.values())
         found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
-def _towards_what_is_untried(states: dict[Hashable, _State], key: Hashable) -> int | None:
-    """Return the move that leads to the nearest move that has not been tried; None without one."""
-    first: dict[Hashable, int | None] = {key: None}
+def _made(run: _Run, move: Move, found: Search) -> bool:
+    """Make a move; return whether the run goes on."""
+    found.operations += 1
+    our = run.oracle.fork()
+    try:
+        told, breaches = step(run.candidate, our, move)
+    except Unfollowable:
+        found.unfollowed += 1
+        return False
+    if told is None:
+        return True
+    run.steps.append(told)
+    _count(found, our)
+    if not may_go_on(run.steps, breaches, run.candidate, found):
+        return False
+    run.oracle = our
+    return True
+
+
+def _answer(run: _Run, found: Search, move: Move) -> Answer | None:
+    return run.steps[-1].answer if _made(run, move, found) else None
+
+
+def _next(run: _Run, states: dict[Hashable, _State], key: Hashable, chains: Chains) -> int | None:
+    """Return the next move: one that makes a new chain, or one towards an untried move."""
+    bindings = run.oracle.bindings
+    number = chains.most_new(run.past, [touch_of(move, bindings) for move in states[key].moves])
+    if number is not None:
+        run.route = []
+        return number
+    if not run.route or run.route[0][0] != key:
+        run.route = _towards_what_is_untried(states, key)
+    if not run.route:
+        return None
+    (_, number), *run.route = run.route
+    if run.route:
+        target, its = run.route[-1]
+        states[target].approached[its] += 1
+    return number
+
+
+def _towards_what_is_untried(
+    states: dict[Hashable, _State], key: Hashable
+) -> list[tuple[Hashable, int]]:
+    """Return the moves to the nearest untried one, and that one; empty if there is none."""
+    routes: dict[Hashable, list[tuple[Hashable, int]]] = {key: []}
     ahead = [key]
     for at in ahead:
         if at not in states:
             continue
         untried = states[at].untried()
-        if untried and first[at] is None:
-            return untried[0]
-        if untried:
-            states[at].approached[untried[0]] += 1
-            return first[at]
+        if untried is not None:
+            return [*routes[at], (at, untried)]
         for number, led in states[at].tried.items():
             for following in led:
-                if following not in first:
-                    first[following] = number if first[at] is None else first[at]
+                if following not in routes:
+                    routes[following] = [*routes[at], (at, number)]
                     ahead.append(following)
-    return None
+    return []

@@ -1,0 +1,160 @@
+"""Chains: two or three steps in a row that touch the same thing, as a measure of what was tried.
+
+A thing is a message, a consumer, a channel or a queue. Between the steps of a chain there may be
+others that touch other things. A broker that keeps more than the contract's state shows what it got
+wrong after such steps: the closing of a channel after the cancellation of its consumer, say.
+Sequence covering arrays ask for the same of events (Kuhn, Higdon, Lawrence, Kacker, Lei,
+Combinatorial Methods for Event Sequence Testing, ICST 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from brokerproof.checks.trace.bindings import Bindings, Held
+from brokerproof.checks.trace.moves import Cut, Move, Settle, Whole
+from brokerproof.spec.protocol.answers import Answer, Delivered
+from brokerproof.spec.protocol.operations import (
+    Advance,
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Delete,
+    Flush,
+    Get,
+    Publish,
+    Purge,
+    Reset,
+    Restart,
+    SetCredit,
+)
+
+BEFORE: Final = 2
+"""A chain is made of a step and so many before it."""
+
+Family: TypeAlias = Literal["message", "consumer", "channel", "queue"]
+Thing: TypeAlias = tuple[Family, str]
+Past: TypeAlias = dict[Thing, tuple[str, ...]]
+"""The kinds of the last steps of a run that touched each thing."""
+
+
+class Touch(NamedTuple):
+    """The kind of a step, all of it but the names, and what a step of it touches.
+
+    A step that touches `everything` touches whatever the run has touched so far.
+    """
+
+    kind: str
+    things: tuple[Thing, ...]
+    everything: bool = False
+
+
+_OF_ALL = Advance | Crash | Restart | Reset
+
+_NAMES = frozenset(("queue", "queues", "channel", "consumer", "dead_letters"))
+
+
+def touch_of(move: Move, bindings: Bindings) -> Touch:
+    """Return what a move touches in the state of these bindings."""
+    if isinstance(move, Cut):
+        return touch_of(move.move, bindings)._replace(kind=_kind_of(move.move) + " cut off")
+    return Touch(_kind_of(move), tuple(_things(move, bindings)), isinstance(move, _OF_ALL))
+
+
+def _kind_of(move: Whole) -> str:
+    options = {each: getattr(move, each) for each in move.__struct_fields__ if each not in _NAMES}
+    if isinstance(move, Publish):
+        options["message"] = replace(move.message, id="")
+    elif isinstance(move, Settle):
+        del options["message"]
+    return f"{type(move).__name__} {options}"
+
+
+def _things(move: Whole, bindings: Bindings) -> Iterator[Thing]:
+    match move:
+        case Publish(queue=queue, message=message):
+            yield from (("queue", queue), ("message", message.id))
+        case Consume(channel=channel, queue=queue, consumer=consumer):
+            yield from (("channel", channel), ("consumer", consumer))
+            yield from (("queue", each) for each in move.queues or (queue,))
+        case Get(channel=channel, queue=queue):
+            yield from (("channel", channel), ("queue", queue))
+        case Declare(queue=queue) | Purge(queue=queue) | Delete(queue=queue):
+            yield "queue", queue
+        case Settle(message=message):
+            held = [h for h in bindings.held.values() if bindings.name_of_entry(h.entry) == message]
+            yield from _around(bindings, held, ()) if held else (("message", message),)
+        case Cancel(consumer=consumer) if consumer in bindings.consumers:
+            held = [each for each in bindings.held.values() if each.consumer == consumer]
+            yield from _around(bindings, held, [consumer])
+        case CloseChannel(channel=channel):
+            held = [each for each in bindings.held.values() if each.channel == channel]
+            there = [c for c in sorted(bindings.active) if bindings.consumers[c].channel == channel]
+            yield from _around(bindings, held, there)
+        case Flush(consumer=consumer) | SetCredit(consumer=str(consumer)):
+            yield "consumer", consumer
+        case SetCredit(channel=str(channel)):
+            yield "channel", channel
+        case _:
+            pass
+
+
+def _around(bindings: Bindings, held: Sequence[Held], consumers: Sequence[str]) -> Iterator[Thing]:
+    """Yield these consumers and what is held, with their channels and queues."""
+    subscribers = [bindings.consumers[each] for each in consumers]
+    homes = {h.home for h in held} | {home for each in subscribers for home in each.homes}
+    yield from (("message", bindings.name_of_entry(each.entry)) for each in held)
+    own = {*consumers, *(each.consumer for each in held if each.consumer is not None)}
+    yield from (("consumer", each) for each in sorted(own))
+    channels = {h.channel for h in held} | {each.channel for each in subscribers}
+    yield from (("channel", each) for each in sorted(channels))
+    yield from (("queue", queue) for queue, home in bindings.queues.items() if home in homes)
+
+
+@dataclass
+class Chains:
+    """The chains that the runs of a search have covered."""
+
+    covered: set[tuple[str, tuple[str, ...], str]] = field(default_factory=set)
+
+    def new(self, past: Past, touch: Touch) -> int:
+        """Return how many chains a step would add."""
+        things: Iterable[Thing] = past if touch.everything else touch.things
+        covered, count = self.covered, 0
+        for thing in things:
+            before = past.get(thing, ())
+            count += (thing[0], before, touch.kind) not in covered
+        return count
+
+    def most_new(self, past: Past, touches: Sequence[Touch]) -> int | None:
+        """Return the number of the step that adds the most chains; None if no step adds one."""
+        most, best = 0, None
+        for number, touch in enumerate(touches):
+            new = self.new(past, touch)
+            if new > most:
+                most, best = new, number
+        return best
+
+    def add(self, past: Past, touch: Touch) -> None:
+        """Count a step, and note it in the past of the run."""
+        for thing in [*past] if touch.everything else touch.things:
+            self._note(past, thing, touch.kind)
+
+    def add_deliveries(self, past: Past, answer: Answer) -> None:
+        """Count the deliveries that a step brought."""
+        for event in answer.events:
+            if isinstance(event, Delivered):
+                self._note(past, ("message", event.message), "delivered")
+                if event.consumer is not None:
+                    self._note(past, ("consumer", event.consumer), "delivered")
+
+    def _note(self, past: Past, thing: Thing, kind: str) -> None:
+        before = past.get(thing, ())
+        self.covered.add((thing[0], before, kind))
+        past[thing] = (*before, kind)[-BEFORE:]

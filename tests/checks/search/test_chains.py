@@ -1,0 +1,102 @@
+"""Chains: what a step touches, and which chains are new."""
+
+from __future__ import annotations
+
+import pytest
+
+from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.chains import Chains, Past, Thing, touch_of
+from brokerproof.checks.trace.moves import Move, Settle, operation_of
+from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.protocol.answers import Answer, Delivered
+from brokerproof.spec.protocol.operations import (
+    Cancel,
+    CloseChannel,
+    Consume,
+    Crash,
+    Declare,
+    Drain,
+    Publish,
+)
+from examples.whole_broker import WholeBroker
+
+BEGIN: tuple[Move, ...] = (
+    Declare(queue="q0", order=Fifo()),
+    Publish(queue="q0", message=Message(id="m0")),
+    Consume(channel="ch0", queue="q0", consumer="c0"),
+    Drain(),
+)
+
+
+def bindings_after(*moves: Move) -> Oracle:
+    """Return the oracle after these moves on the whole broker."""
+    broker = WholeBroker()
+    oracle = Oracle(broker.hello().capabilities)
+    for move in moves:
+        operation = operation_of(move, oracle.bindings)
+        assert operation is not None
+        assert oracle.observe(operation, broker.handle(operation)) == []
+    return oracle
+
+
+HELD: tuple[Thing, ...] = (
+    ("message", "m0"),
+    ("consumer", "c0"),
+    ("channel", "ch0"),
+    ("queue", "q0"),
+)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        pytest.param(Settle(how="release", message="m0"), id="release"),
+        pytest.param(Cancel(consumer="c0"), id="cancel"),
+        pytest.param(CloseChannel(channel="ch0"), id="close"),
+    ],
+)
+def test_a_step_touches_what_is_held_and_all_around_it(move: Move) -> None:
+    bindings = bindings_after(*BEGIN).bindings
+    assert touch_of(move, bindings).things == HELD
+
+
+def test_steps_of_a_kind_differ_in_names_alone() -> None:
+    bindings = bindings_after(*BEGIN).bindings
+    kinds = {
+        touch_of(Publish(queue=queue, message=Message(id=name, priority=priority)), bindings).kind
+        for queue, name, priority in (("q0", "m1", 4), ("q1", "m2", 4), ("q0", "m1", 5))
+    }
+    assert len(kinds) == 2
+
+
+def test_a_chain_is_new_once() -> None:
+    bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
+    touch = touch_of(Settle(how="release", message="m0"), bindings)
+    for new in (4, 4, 4, 0):
+        # Alone, after one before it, after two; then the same two are before it once more.
+        assert chains.new(past, touch) == new
+        chains.add(past, touch)
+
+
+def test_the_step_with_most_new_chains_is_chosen_and_none_without_any() -> None:
+    bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
+    moves = (Drain(), Publish(queue="q0", message=Message(id="m1")), Cancel(consumer="c0"))
+    touches = [touch_of(move, bindings) for move in moves]
+    assert chains.most_new(past, touches) == 2
+    assert chains.most_new(past, touches[:1]) is None
+
+
+def test_deliveries_are_part_of_chains() -> None:
+    bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
+    touch = touch_of(Settle(how="release", message="m0"), bindings)
+    chains.add(past, touch)
+    again = Delivered(delivery="d1", consumer="c0", queue="q0", message="m0")
+    chains.add_deliveries(past, Answer((again,)))
+    assert past["message", "m0"] == (touch.kind, "delivered")
+    assert past["channel", "ch0"] == (touch.kind,)
+
+
+def test_a_crash_touches_everything_so_far() -> None:
+    bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
+    chains.add(past, touch_of(Cancel(consumer="c0"), bindings))
+    assert chains.new(past, touch_of(Crash(), bindings)) == len(past) == 4
