@@ -27,6 +27,7 @@ from brokerproof.checks.search.root_cause import (
     root_cause_of,
 )
 from brokerproof.checks.search.scopes.catalogue import scopes_for
+from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import HANGS, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
@@ -41,12 +42,14 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-WALK_SHARES = (2, 10)
+SHORT_WALK, LONG_WALK = 2, 10
 """A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
 
-Every scope is walked a little before the first is walked for long: most faults need little. On the
-wire a walk gets as many as the sequences, which is what other brokers get whose answers differ.
+Every scope is walked a little before the first is walked for long: most faults need little.
 """
+
+WIRE_WALK = 1
+"""The same on the wire, where each operation takes longer still."""
 
 REAL_TIME_PART = 4
 """A scope in which time passes for a broker in real time gets 1 in so many: seconds are waited."""
@@ -71,9 +74,14 @@ def run_exhaustive(run: GateRun) -> None:
     while scopes and not run.clock.reason():
         done, copier = _search_scopes(run, scopes, copier, jobs, deeper)
         scopes = scopes[done:]
+    mixed = mixed_scopes(claims)
     # What short sequences show in any scope is found before the long walks begin.
-    for share in WALK_SHARES if run.subject.wire is None else (1,):
-        _walk_on(run, deeper, share, jobs)
+    walks: list[tuple[Sequence[Scope], int]]
+    walks = [(deeper, SHORT_WALK), (mixed, SHORT_WALK), (deeper, LONG_WALK)]
+    if run.subject.wire is not None:
+        walks = [(deeper, WIRE_WALK), (mixed, WIRE_WALK)]
+    for each, share in walks:
+        _walk_on(run, each, share, jobs)
 
 
 class _Searched(NamedTuple):
@@ -125,9 +133,11 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _S
     searched once more, without copies.
     """
     found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
-    unlike = ""
+    unlike, operations = "", run.budget.operations
+    if not run.subject.in_process:
+        operations //= OUTSIDE_PART
     try:
-        _search(run, found, copier)
+        _search(run, found, copier, operations)
     except CannotCopy as error:
         found.stopped_by = unlike = str(error)
     except (CapReached, CannotStart, KeyboardInterrupt) as error:
@@ -137,7 +147,7 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _S
         _take_over(run, found)
         run.grade = "adaptive"
         found = Search(scope, run.grade)
-        _search(run, found, copier)
+        _search(run, found, copier, operations)
     finally:
         # An interrupted search has evidence too.
         differs = _take_over(run, found)
@@ -150,11 +160,12 @@ def _walk_on(run: GateRun, scopes: Sequence[Scope], share: int, jobs: int) -> No
     def work(run: GateRun, number: int) -> None:
         found = Search(scopes[number], "adaptive")
         try:
-            _search(run, found, "it is not ours", share)
+            operations = run.budget.operations * share // OUTSIDE_PART
+            _search(run, found, "a walk needs no copies", operations)
         except (CapReached, CannotStart, KeyboardInterrupt) as error:
             _note_end(run, found, error)
         finally:
-            _take_over(run, found, repeats=True)
+            _take_over(run, found, repeats=run.grade != "adaptive")
 
     if run.clock.reason():
         return
@@ -184,16 +195,13 @@ def _is_in_real_time(run: GateRun, scope: Scope) -> bool:
     return scope.seconds > 0 and run.subject.hello.capabilities.tolerance_s > 0
 
 
-def _search(run: GateRun, found: Search, copier: Copier | str, share: int = 1) -> None:
+def _search(run: GateRun, found: Search, copier: Copier | str, operations: int) -> None:
     def progress(each: Search) -> None:
         run.progress(f"{each.grade}: {each.scope.name}", each.operations)
 
-    operations = run.budget.operations
     if isinstance(copier, Copier):
         search(found, run.subject.fresh(), copier, operations, run.clock.reason, progress)
         return
-    if not run.subject.in_process:
-        operations = operations * share // OUTSIDE_PART
     if _is_in_real_time(run, found.scope):
         operations //= REAL_TIME_PART
     grade = search_sequences if found.grade == "sequences" else search_adaptively

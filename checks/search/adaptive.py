@@ -30,8 +30,8 @@ from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
 
-RUN_MAX = 60
-"""A longer run begins anew: so long a trace is not readable."""
+RUN_MAX = 30
+"""A longer run begins anew: most that it could do is done, and only its end shows what is lost."""
 
 TIMED_RUN_MAX = 12
 """The same where seconds pass: beginning anew costs none, and what matters happens early."""

@@ -124,13 +124,16 @@ class Chains:
     covered: set[tuple[str, tuple[str, ...], str]] = field(default_factory=set)
 
     def new(self, past: Past, touch: Touch) -> int:
-        """Return how many chains a step would add."""
+        """Return how many chains a step would add; one at most if it touches everything.
+
+        Else such a step would always come first: the clock would run out before anything happens.
+        """
+        covered = self.covered
         things: Iterable[Thing] = past if touch.everything else touch.things
-        covered, count = self.covered, 0
-        for thing in things:
-            before = past.get(thing, ())
-            count += (thing[0], before, touch.kind) not in covered
-        return count
+        new = [
+            thing for thing in things if (thing[0], past.get(thing, ()), touch.kind) not in covered
+        ]
+        return min(len(new), 1) if touch.everything else len(new)
 
     def most_new(self, past: Past, touches: Sequence[Touch]) -> int | None:
         """Return the number of the step that adds the most chains; None if no step adds one."""

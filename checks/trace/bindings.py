@@ -170,6 +170,7 @@ class Bindings:
             ),
             tuple(self.parked),
             (self.now, self.down, self.used, self.unanswered, self.lapsed, self.late, self.untold),
+            self.dropped,
         )
 
     def _attributes(self, publish: Publish) -> Hashable:

@@ -316,7 +316,7 @@ def _scopes_of_queues_that_go(
             gets=gets,
             cancels=True,
             closes=True,
-            auto_delete=True,
+            auto_delete=(True,),
         )
     if claims.multi_queue and subscribers:
         yield Scope(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, invalid_operations
 from brokerproof.checks.trace.bindings import Bindings
@@ -133,7 +134,7 @@ class Scope:
     settles_again: bool = False
     queues: int = 1
     durable: tuple[bool, ...] = (False,)
-    auto_delete: bool = False
+    auto_delete: tuple[bool, ...] = (False,)
     windows: tuple[Credit, ...] = ()
     pools: tuple[Credit, ...] = ()
     purges: bool = False
@@ -165,7 +166,7 @@ class Scope:
         queues = list(bindings.queues)
         if len(queues) < self.queues and self._may_declare(bindings):
             yield from self._declarations(bindings)
-            if not self.deletes and not self.auto_delete:
+            if not self.deletes and True not in self.auto_delete:
                 return
         fills = self.filled and bindings.names_used() < self.messages
         if not fills:
@@ -188,19 +189,19 @@ class Scope:
     def _may_declare(self, bindings: Bindings) -> bool:
         """A queue that has gone may be declared once more; the number of queues is bounded."""
         ever = bindings.frame.sizes[bindings.contract.families.index(Queue)]
-        return ever < self.queues + (self.deletes or self.auto_delete or self.crashes)
+        return ever < self.queues + (self.deletes or True in self.auto_delete or self.crashes)
 
     def _declarations(self, bindings: Bindings) -> Iterator[Declare]:
         name = next(f"q{n}" for n in range(self.queues) if f"q{n}" not in bindings.queues)
         first = next(iter(bindings.declared.values()), None)
         is_last = len(bindings.queues) + 1 == self.queues
         for order in self.orders if first is None else (first.order,):
-            for durable in self.durable:
+            for durable, auto_delete in product(self.durable, self.auto_delete):
                 yield Declare(
                     queue=name,
                     order=order,
                     durable=durable,
-                    auto_delete=self.auto_delete,
+                    auto_delete=auto_delete,
                     lease_s=self.lease_s,
                     deliveries=self.deliveries if is_last else None,
                     dead_letters=first.queue if self.buries and first and is_last else None,
@@ -208,8 +209,12 @@ class Scope:
                     overflow=self.overflow,
                 )
 
+    def _channels(self, bindings: Bindings) -> list[str]:
+        """Return the channels that were used, and one more."""
+        return [f"ch{i}" for i in range(min(len(bindings.channels) + 1, self.channels))]
+
     def _of_subscribers(self, bindings: Bindings) -> Iterator[Move]:
-        channels = [f"ch{i}" for i in range(min(len(bindings.channels) + 1, self.channels))]
+        channels = self._channels(bindings)
         queues, consumer = list(bindings.queues), f"c{len(bindings.consumers)}"
         for channel in channels:
             for queue in queues:
@@ -253,7 +258,7 @@ class Scope:
                 yield SetCredit(consumer=consumer, messages=window.messages, bytes=window.bytes)
             if self.flushes:
                 yield Flush(consumer=consumer)
-        for channel in bindings.channels:
+        for channel in self._channels(bindings):
             for window in self.pools:
                 yield SetCredit(channel=channel, messages=window.messages, bytes=window.bytes)
         for step in self.steps:

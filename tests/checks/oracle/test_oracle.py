@@ -41,6 +41,7 @@ from brokerproof.spec.protocol.operations import (
     Consume,
     ConsumeMode,
     Declare,
+    Delete,
     Drain,
     Get,
     GetMode,
@@ -956,6 +957,22 @@ def test_keys_differ_where_later_messages_will_be_judged_differently(
 
 def test_keys_are_equal_where_a_queue_disregards_the_difference() -> None:
     assert key_after(DECLARED, PUBLISHED) == key_after(DECLARED, HIGH)
+
+
+def test_keys_differ_by_the_name_of_a_publish_that_went_with_its_queue() -> None:
+    def key(*, parks: bool) -> Hashable:
+        oracle = Oracle(everything(parks=True))
+        told: list[Told] = [(DECLARED, OK), (PUBLISHED, OK)]
+        if parks:
+            waits = replace(PUBLISHED, message=Message(id="m1"))
+            told.append((waits, Answer(parked=True)))
+        told += [(Delete(queue="q"), OK), (DECLARED, OK)]
+        for operation, answer in told:
+            assert oracle.observe(operation, answer) == []
+        return oracle.key()
+
+    assert key(parks=True) != key(parks=False)
+    assert key(parks=True) == key(parks=True)
 
 
 def test_a_fork_follows_its_own_conversation_and_counts_from_zero() -> None:

@@ -96,7 +96,11 @@ def test_deliveries_are_part_of_chains() -> None:
     assert past["channel", "ch0"] == (touch.kind,)
 
 
-def test_a_crash_touches_everything_so_far() -> None:
+def test_a_crash_touches_everything_so_far_and_counts_once() -> None:
     bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
     chains.add(past, touch_of(Cancel(consumer="c0"), bindings))
-    assert chains.new(past, touch_of(Crash(), bindings)) == len(past) == 4
+    crash = touch_of(Crash(), bindings)
+    assert chains.new(past, crash) == 1
+    chains.add(past, crash)
+    assert {kinds[-1] for kinds in past.values()} == {crash.kind}
+    assert len(past) == 4

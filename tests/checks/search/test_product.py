@@ -83,7 +83,9 @@ def test_the_gate_goes_on_by_sequences() -> None:
 
 def test_the_twin_that_can_be_copied_is_searched_by_pairs_to_the_end() -> None:
     report = judged(Sturdy)
-    assert {stage.name for stage in report.stages} == {"product"}
+    searched = [stage for stage in report.stages if stage.name == "product"]
+    assert all(stage.complete or "operations" in stage.did for stage in searched)
+    assert {stage.name for stage in report.stages} == {"product", "adaptive"}
     found = next(v for v in report.verdicts if v.requirement.id == "fifo-order").counterexample
     assert found is not None
     assert found.certificate.grade == "product"

@@ -31,11 +31,12 @@ from brokerproof.checks.search.draws import (
 from brokerproof.checks.search.findings import Exchange, step
 from brokerproof.checks.search.product import search
 from brokerproof.checks.search.scopes.catalogue import kinds_for, scopes_for
+from brokerproof.checks.search.scopes.mixed_scopes import covering, mixed_scopes
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.search.searches import Search
 from brokerproof.checks.trace.moves import Move, operation_of
 from brokerproof.reference import make
-from brokerproof.spec.messages import Credit, Fifo
+from brokerproof.spec.messages import Credit, Fifo, Priority
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.capabilities import Capabilities, ReleasePosition
 from brokerproof.spec.protocol.operations import (
@@ -165,7 +166,7 @@ def test_every_move_of_a_scope_is_claimed_and_a_sound_broker_breaks_nothing(numb
     broker = broker_with(claims)
     scopes = scopes_for(claims)
     assert scopes
-    for scope in scopes:
+    for scope in (*scopes, *mixed_scopes(claims)):
         assert unsupported(walked(scope, claims, broker, number)) == [], scope.name
 
 
@@ -209,12 +210,36 @@ def test_a_broker_that_does_less_than_it_claims_is_found_out(flag: str) -> None:
         list(itertools.chain(*(walked(scope, claims, less, seed) for scope, seed in every)))
 
 
+# Mixed scopes.
+
+
+def test_every_two_features_are_together_in_some_mixed_scope() -> None:
+    names = ["a", "b", "c", "d", "order: x", "order: y"]
+    sets = list(covering(names, 3))
+    for one, other in itertools.combinations(names, 2):
+        together = any({one, other} <= chosen for chosen in sets)
+        assert together == (not (one.startswith("order") and other.startswith("order")))
+    assert len(sets) < len(list(itertools.combinations(names, 2)))
+
+
+def test_a_mixed_scope_has_what_its_name_says() -> None:
+    scopes = mixed_scopes(everything())
+    for scope in scopes:
+        assert scope.purges == ("purges" in scope.name)
+        assert (scope.queues == 2) == ("two queues" in scope.name or "both queues" in scope.name)
+        assert isinstance(scope.orders[0], Priority) == ("order: priority" in scope.name)
+        sizes = {payload.size for payload in scope.payloads}
+        assert (0 in sizes) == ("windows of bytes" in scope.name)
+    both = [scope for scope in scopes if scope.purges and Kind("browse") in scope.kinds]
+    assert both
+
+
 # Names, and the contents of a scope.
 
 
 def test_no_two_scopes_of_the_same_claims_have_one_name() -> None:
     for claims in CLAIMS:
-        names = [scope.name for scope in scopes_for(claims)]
+        names = [scope.name for scope in (*scopes_for(claims), *mixed_scopes(claims))]
         assert len(set(names)) == len(names)
 
 
