@@ -19,7 +19,6 @@ one message, so there is no get. A consumer that leaves gives back what it holds
 from __future__ import annotations
 
 import contextlib
-import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
@@ -40,7 +39,7 @@ from brokerproof.candidates.wire.example import Example, Place, Queue
 from brokerproof.candidates.wire.pool import Pool
 from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.spec.protocol.answers import Error
-from brokerproof.spec.protocol.operations import Acknowledge, Consume, Reject, Release
+from brokerproof.spec.protocol.operations import Acknowledge, Cancel, Consume, Reject, Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -268,16 +267,18 @@ class StompCandidate(WireCandidate[Channel, Held]):
 
     def _shut(self, channel: Channel) -> None:
         # First those that would lose what the others give back.
-        ended = sorted(channel.subscriptions.values(), key=lambda each: each.keeps)
+        ended = sorted(channel.subscriptions.items(), key=lambda each: each[1].keeps)
         if self._dialect.cancel_by == "UNSUBSCRIBE":
-            for _, leaving in itertools.groupby(ended, key=lambda each: each.keeps):
-                _wait_for_all([asked for each in leaving for asked in each.ask_to_end()])
+            # In turn, since the broker gives the next one what the first one had: unread, it would
+            # return in another order than was seen.
+            for consumer, _ in ended:
+                self._cancel(Cancel(consumer=consumer))
             for connection in channel.connections:
                 self._pool.give_back(connection)
-        else:
-            for connection in dict.fromkeys(each.connection for each in ended):
-                self._part(connection)
-        self._forget_held(ended)
+            return
+        for connection in dict.fromkeys(each.connection for _, each in ended):
+            self._part(connection)
+        self._forget_held([each for _, each in ended])
 
     def _part(self, connection: Connection) -> None:
         self._pool.discard(connection)
