@@ -96,8 +96,10 @@ def test_a_deleted_consumer_takes_its_messages_with_it() -> None:
         "declare q0 fifo: ok",
         "publish m0 to q0 priority=0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
+        "drain: ok",
         "close_channel ch0: ok",
-        "get from q0 on ch0 mode=automatic: ok",
+        "drain: ok",
+        "get from q0 on last mode=acknowledge: ok",
     ]
 
 
