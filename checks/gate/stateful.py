@@ -43,7 +43,8 @@ from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import Declare
 
 STEPS = 40
-"""The channel on which an example takes the messages left at its end."""
+"""So many moves are drawn for an example."""
+
 WAITING = 110
 """So many messages wait at the beginning of every other example on the wire.
 

@@ -2,8 +2,9 @@
 
 It is for candidates whose answers to the same operations differ. Their runs cannot be repeated, so
 the search covers pairs of a contract state (what the oracle knows) and a move instead. The walk
-goes to the nearest untried pair by steps that led that way before; if the candidate ends elsewhere,
-the walk goes on from there. Moves in states that do not recur are counted apart.
+makes a step that adds a chain (`chains.py`), if there is one. Otherwise it goes to the nearest
+untried pair by steps that led that way before; if the candidate ends elsewhere, it goes on there.
+Moves in states that do not recur are counted apart.
 
 A candidate may know more than the oracle: what it did wrong in one step may show in the next only.
 So once every pair is tried, and budget is left, the walk begins anew and tries every move after
@@ -31,7 +32,7 @@ from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
 
 RUN_MAX = 30
-"""A longer run begins anew: most that it could do is done, and only its end shows what is lost."""
+"""A run ends after so many steps. Its end shows what was lost, and a short run comes there soon."""
 
 TIMED_RUN_MAX = 12
 """The same where seconds pass: beginning anew costs none, and what matters happens early."""

@@ -45,9 +45,9 @@ Past: TypeAlias = dict[Thing, tuple[str, ...]]
 
 
 class Touch(NamedTuple):
-    """The kind of a step, all of it but the names, and what a step of it touches.
+    """The kind of a step, which is all of it but the names, and the things that the step touches.
 
-    A step that touches `everything` touches whatever the run has touched so far.
+    With `everything`, the step touches each thing of the run so far.
     """
 
     kind: str
@@ -106,7 +106,7 @@ def _things(move: Whole, bindings: Bindings) -> Iterator[Thing]:
 
 
 def _around(bindings: Bindings, held: Sequence[Held], consumers: Sequence[str]) -> Iterator[Thing]:
-    """Yield these consumers and what is held, with their channels and queues."""
+    """Yield the held messages and the consumers, and then the channels and queues of both."""
     subscribers = [bindings.consumers[each] for each in consumers]
     homes = {h.home for h in held} | {home for each in subscribers for home in each.homes}
     yield from (("message", bindings.name_of_entry(each.entry)) for each in held)

@@ -15,6 +15,7 @@ from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get, Restart
 
 LAST = "last"
+"""The channel on which a run takes the messages left at its end."""
 
 
 def take_what_is_left(bindings: Bindings, make: Callable[[Move], Answer | None]) -> None:
