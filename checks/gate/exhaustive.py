@@ -214,6 +214,7 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False) -> str:
     `repeats` is whether the answers to a walk's operations are known to be repeatable.
     """
     run.clock.hangs += found.stopped_by == HANGS
+    found.reached[found.scope.name] = found.reach()
     run.evidence.add(found)
     run.report.stages.append(_stage(found))
     unlike = ""

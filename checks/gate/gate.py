@@ -86,6 +86,7 @@ def run_gate(
     if run.evidence.cut_short:
         subject.hurry()
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
+    report.reached = run.evidence.reached
     return report
 
 

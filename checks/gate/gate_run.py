@@ -17,6 +17,7 @@ from brokerproof.checks.search.counterexamples import (
     Counterexample,
     counterexample_of,
 )
+from brokerproof.checks.search.coverage import Reach
 from brokerproof.checks.search.root_cause import RootCause
 from brokerproof.checks.search.searches import Grade
 from brokerproof.checks.subjects import Subject
@@ -99,6 +100,8 @@ class Report:
     stages: list[Stage] = field(default_factory=list)
     interrupted: bool = False
     departures: tuple[Departure, ...] = ()
+    reached: dict[str, Reach] = field(default_factory=dict)
+    """How far each scope was searched, by its name."""
     printed: str = ""
     """The end of what the candidate printed. No file holds it, since it may differ each time."""
 

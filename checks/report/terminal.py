@@ -20,6 +20,7 @@ from brokerproof.checks.report.verdict_file import (
     DepartureRecord,
     VerdictRecord,
     counted,
+    covered,
     worst_first,
 )
 from brokerproof.checks.search.counterexamples import text_of_counterexample
@@ -60,6 +61,7 @@ def show(record: CandidateRecord, console: Console, *, verbose: bool = False) ->
     which = "; --verbose names what is not claimed" if unclaimed and not verbose else ""
     totals = visible(counted(record)) + which
     console.print(totals, highlight=False, markup=False, soft_wrap=True)
+    console.print(covered(record.coverage), highlight=False, markup=False, soft_wrap=True)
     if record.departures:
         console.print("lawful departures, which are no faults:")
     for departure in record.departures:

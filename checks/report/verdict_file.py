@@ -34,6 +34,28 @@ class StageRecord(msgspec.Struct, frozen=True, kw_only=True):
     operations: Natural
 
 
+class CoverageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the search tried of what it could.
+
+    Of the `scopes`, every behaviour of so many as are `whole` was tried, and in each other one that
+    was searched by length every run of `depth` operations. Walks tried so many `transitions`, which
+    are operations in states of the contract, of `transitions_met`. `chains` are two or three steps
+    in a row that touch the same message, consumer, channel or queue, and `chains_met` counts those
+    that were one step away from some run. `situations` is how many of the claimed requirements were
+    in a situation in which a fault would show.
+    """
+
+    scopes: Natural
+    whole: Natural
+    depth: Natural
+    transitions: Natural
+    transitions_met: Natural
+    chains: Natural
+    chains_met: Natural
+    situations: Natural
+    situations_claimed: Natural
+
+
 class AcceptedFailure(msgspec.Struct, frozen=True, kw_only=True):
     """Why a failure is known, and the last day on which it is accepted."""
 
@@ -88,6 +110,7 @@ class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool
     claims: Capabilities
     stages: tuple[StageRecord, ...]
+    coverage: CoverageRecord
     verdicts: tuple[VerdictRecord, ...]
     warnings: tuple[str, ...] = ()
     departures: tuple[DepartureRecord, ...] = ()
@@ -138,9 +161,27 @@ def candidate_record(
             StageRecord(stage=s.name, did=s.did, complete=s.complete, operations=s.operations)
             for s in report.stages
         ),
+        coverage=_coverage_record(report, judgements),
         verdicts=tuple(_verdict_record(judgement, address, claims) for judgement in judgements),
         warnings=warnings,
         departures=tuple(_departure_record(each, address) for each in report.departures),
+    )
+
+
+def _coverage_record(report: Report, judgements: tuple[Judgement, ...]) -> CoverageRecord:
+    reached = [*report.reached.values()]
+    depths = [each.depth for each in reached if each.depth and not each.whole]
+    claimed = [each.verdict for each in judgements if each.counts_as != "not claimed"]
+    return CoverageRecord(
+        scopes=len(reached),
+        whole=sum(each.whole for each in reached),
+        depth=min(depths, default=0),
+        transitions=sum(each.transitions for each in reached),
+        transitions_met=sum(each.transitions_met for each in reached),
+        chains=sum(each.chains for each in reached),
+        chains_met=sum(each.chains_met for each in reached),
+        situations=sum(each.exercised > 0 for each in claimed),
+        situations_claimed=len(claimed),
     )
 
 
@@ -232,6 +273,24 @@ def counted(record: CandidateRecord) -> str:
     ]
     note = f" (of these {'; '.join(notes)})" if notes else ""
     return ", ".join(parts) + note
+
+
+def covered(coverage: CoverageRecord) -> str:
+    """Return what the search covered, in one line."""
+    c = coverage
+    parts = [f"{c.situations} of {c.situations_claimed} situations"]
+    if c.scopes:
+        parts.append("1 scope" if c.scopes == 1 else f"{c.scopes} scopes")
+    if c.whole:
+        parts[-1] += f", {c.whole} of them whole"
+    if c.depth:
+        operations = "1 operation" if c.depth == 1 else f"{c.depth} operations"
+        parts[-1] += f", {'the others' if c.whole else 'each'} up to {operations}"
+    if c.transitions_met:
+        parts.append(f"{c.transitions:,} of {c.transitions_met:,} transitions met on walks")
+    if c.chains_met:
+        parts.append(f"{c.chains:,} of {c.chains_met:,} chains of two or three steps")
+    return f"covered: {'; '.join(parts)}"
 
 
 def encoded(content: object) -> bytes:

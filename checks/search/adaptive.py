@@ -157,9 +157,9 @@ def _walk(
             break
         progress(found)
     if not remembered:
-        found.never_offered = sum(
-            state.standing.page.own - len(state.tried) for state in states.values()
-        )
+        met = sum(state.standing.page.own for state in states.values())
+        tried = sum(len(state.tried) for state in states.values())
+        found.moves, found.never_offered = (tried, met), met - tried
         found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 

@@ -40,6 +40,9 @@ BEFORE: Final = 2
 
 Family: TypeAlias = Literal["message", "consumer", "channel", "queue"]
 Thing: TypeAlias = tuple[Family, str]
+Chain: TypeAlias = tuple[Family, tuple[str, ...], str]
+"""What is touched, the kinds of the steps before, and the kind of the last one."""
+
 Past: TypeAlias = dict[Thing, tuple[str, ...]]
 """The kinds of the last steps of a run that touched each thing."""
 
@@ -119,9 +122,10 @@ def _around(bindings: Bindings, held: Sequence[Held], consumers: Sequence[str]) 
 
 @dataclass
 class Chains:
-    """The chains that the runs of a search have covered."""
+    """The chains that the runs of a search have covered, and those seen one step away."""
 
-    covered: set[tuple[str, tuple[str, ...], str]] = field(default_factory=set)
+    covered: set[Chain] = field(default_factory=set)
+    seen: set[Chain] = field(default_factory=set)
 
     def new(self, past: Past, touch: Touch) -> int:
         """Return how many chains a step would add; one at most if it touches everything.
@@ -130,9 +134,9 @@ class Chains:
         """
         covered = self.covered
         things: Iterable[Thing] = past if touch.everything else touch.things
-        new = [
-            thing for thing in things if (thing[0], past.get(thing, ()), touch.kind) not in covered
-        ]
+        each = [(thing[0], past.get(thing, ()), touch.kind) for thing in things]
+        new = [chain for chain in each if chain not in covered]
+        self.seen.update(new)
         return min(len(new), 1) if touch.everything else len(new)
 
     def most_new(self, past: Past, touches: Sequence[Touch]) -> int | None:

@@ -10,9 +10,37 @@ from brokerproof.checks.oracle.possibilities import Fate
 from brokerproof.checks.search.findings import Run
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How far the searches of one scope came.
+
+    `whole` is whether every behaviour of the scope was tried, and `depth` the operations up to
+    which all were. `transitions` are moves in states of the contract, `chains` those of
+    `chains.py`. Of both, `met` counts those that were one step away from a run.
+    """
+
+    whole: bool = False
+    depth: int = 0
+    transitions: int = 0
+    transitions_met: int = 0
+    chains: int = 0
+    chains_met: int = 0
+
+    def with_(self, other: Reach) -> Reach:
+        """Return how far two searches of the scope came: the further one of each count."""
+        return Reach(
+            whole=self.whole or other.whole,
+            depth=max(self.depth, other.depth),
+            transitions=max(self.transitions, other.transitions),
+            transitions_met=max(self.transitions_met, other.transitions_met),
+            chains=max(self.chains, other.chains),
+            chains_met=max(self.chains_met, other.chains_met),
+        )
+
+
 @dataclass(kw_only=True)
 class Coverage:
-    """How often each situation, answer and action was seen.
+    """How often each situation, answer and action was seen, and how far each scope was searched.
 
     `actions` are counted for the contract, `taken` for the models of inspected queues. `given_up`
     counts the steps between two views for which the search for a path was too large.
@@ -23,6 +51,7 @@ class Coverage:
     actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
+    reached: dict[str, Reach] = field(default_factory=dict)
 
     def add(self, other: Coverage) -> None:
         """Add the counts of another part of the run."""
@@ -31,6 +60,8 @@ class Coverage:
         self.actions.update(other.actions)
         self.taken.update(other.taken)
         self.given_up += other.given_up
+        for scope, reach in other.reached.items():
+            self.reached[scope] = reach.with_(self.reached.get(scope, Reach()))
 
 
 @dataclass(kw_only=True)

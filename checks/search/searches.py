@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from brokerproof.checks.inside.step_conformance import Watch
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.chains import Chains
-from brokerproof.checks.search.coverage import Coverage
+from brokerproof.checks.search.coverage import Coverage, Reach
 from brokerproof.checks.search.final_drain import named_by_final_drain
 from brokerproof.checks.search.findings import Exchange, Run, goes_on
 from brokerproof.checks.search.scopes.scope import Scope
@@ -36,7 +36,8 @@ class Search(Coverage):
     `pairs` counts pairs of states, sequences, or pairs of state and move. `cuts` counts
     the different ways in which moves were cut off by a loss of power. `cuts_unjudged` counts those
     that cannot be judged, since untold events may have happened. After so many last moves as are
-    `remembered`, every move was tried in each state.
+    `remembered`, every move was tried in each state. `moves` are those of a walk that were
+    tried, and those met.
     """
 
     scope: Scope
@@ -50,6 +51,7 @@ class Search(Coverage):
     unfollowed: int = 0
     never_offered: int = 0
     remembered: int = 0
+    moves: tuple[int, int] = (0, 0)
     cuts: int = 0
     cuts_unjudged: int = 0
     chains: Chains = field(default_factory=Chains)
@@ -59,6 +61,18 @@ class Search(Coverage):
         ended = f"{operations_max} operations" if self.operations >= operations_max else ""
         self.stopped_by = self.stopped_by or interrupted() or ended
         return bool(self.stopped_by)
+
+    def reach(self) -> Reach:
+        """Return how far the search came."""
+        walks = self.grade == "adaptive"
+        return Reach(
+            whole=self.complete and not walks,
+            depth=0 if walks else self.depth,
+            transitions=self.moves[0],
+            transitions_met=self.moves[1],
+            chains=len(self.chains.covered),
+            chains_met=len(self.chains.covered | self.chains.seen),
+        )
 
     def count_look(self, watch: Watch, exercised: Iterable[str]) -> None:
         """Add the counts of a look inside."""

@@ -19,6 +19,7 @@ from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     candidate_record,
     counted,
+    covered,
     verdict_file,
 )
 from brokerproof.checks.search.counterexamples import (
@@ -34,6 +35,7 @@ from brokerproof.checks.search.counterexamples import (
     texts_of_moves,
     write,
 )
+from brokerproof.checks.search.coverage import Reach
 from brokerproof.checks.search.findings import play
 from brokerproof.checks.trace.moves import Move, Settle, text_of
 from brokerproof.checks.verdicts import ExitStatus, Outcome, Verdict, judgement
@@ -318,9 +320,30 @@ def test_a_report_shows_verdicts_the_worst_first_then_totals_and_counterexamples
         "box:make  (box 1)",
         *TABLE,
         "1 broken, 1 inconclusive, 1 kept, 1 not claimed; --verbose names what is not claimed",
+        "covered: 2 of 3 situations",
         "",
         *OVERTAKEN.format(certificate=SEARCHED).splitlines(),
     ]
+
+
+def covered_by(*reached: Reach) -> str:
+    """Return the line on coverage of a report on scopes that were searched so far."""
+    report = report_with(*VERDICTS)
+    report.reached = {str(number): reach for number, reach in enumerate(reached)}
+    return covered(recorded(report).coverage)
+
+
+def test_coverage_adds_up_the_scopes() -> None:
+    whole, one, two = Reach(whole=True, depth=9), Reach(depth=1), Reach(depth=2)
+    assert covered_by(whole, whole, two, one) == (
+        "covered: 2 of 3 situations; 4 scopes, 2 of them whole, the others up to 1 operation"
+    )
+    assert covered_by(two) == "covered: 2 of 3 situations; 1 scope, each up to 2 operations"
+    walk = Reach(transitions=1200, transitions_met=3000, chains=7, chains_met=8)
+    assert covered_by(walk, walk) == (
+        "covered: 2 of 3 situations; 2 scopes; 2,400 of 6,000 transitions met on walks; "
+        "14 of 16 chains of two or three steps"
+    )
 
 
 def test_a_longer_report_has_stages_and_what_is_not_claimed() -> None:
@@ -338,10 +361,10 @@ def test_kept_ids_inside_a_queue_share_a_line_and_broken_ones_do_not() -> None:
     inside = [catalogue()[each] for each in ("EL-1", "EL-3", "EL-4")]
     outcomes = (Outcome.KEPT, Outcome.BROKEN, Outcome.KEPT)
     report = report_with(*(Verdict(r, o, 2) for r, o in zip(inside, outcomes, strict=True)))
-    rows = [line.split()[:3] for line in shown(report)[2:-1]]
+    rows = [line.split()[:3] for line in shown(report)[2:-2]]
     assert rows == [["EL-3", "MUST", "broken"], ["2", "ids", "inside"]]
     everything = shown(report, verbose=True)
-    assert [line.split()[0] for line in everything[3:-1]] == ["EL-3", "EL-1", "EL-4"]
+    assert [line.split()[0] for line in everything[3:-2]] == ["EL-3", "EL-1", "EL-4"]
 
 
 def test_only_a_reason_that_a_trace_follows_is_cut_off() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from brokerproof.checks.search import adaptive
 from brokerproof.checks.search.adaptive import search_adaptively
+from brokerproof.checks.search.coverage import Reach
 from brokerproof.checks.search.findings import step
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import Search
@@ -216,3 +217,17 @@ def test_a_walk_ends_with_its_budget_and_says_so() -> None:
 def test_a_walk_ends_when_it_is_asked_to() -> None:
     found = walked(Box, TWO, stop="the cap")
     assert (found.stopped_by, found.operations, found.complete) == ("the cap", 1, False)
+
+
+def test_a_walk_that_ends_says_that_it_made_every_transition_and_one_cut_short_says_less() -> None:
+    every, part = (walked(Box, TWO, operations).reach() for operations in (20_000, 60))
+    assert every.transitions == every.transitions_met == pairs_of(TWO)
+    assert every.chains == every.chains_met
+    assert part.transitions < part.transitions_met
+    assert part.chains < part.chains_met < every.chains_met
+
+
+def test_of_two_searches_of_a_scope_the_further_one_counts() -> None:
+    short, long = (walked(Box, TWO, operations).reach() for operations in (60, 200))
+    assert short.with_(long) == long.with_(short) == long
+    assert long.with_(Reach(whole=True, depth=3)).whole

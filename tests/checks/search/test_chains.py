@@ -84,6 +84,9 @@ def test_the_step_with_most_new_chains_is_chosen_and_none_without_any() -> None:
     touches = [touch_of(move, bindings) for move in moves]
     assert chains.most_new(past, touches) == 2
     assert chains.most_new(past, touches[:1]) is None
+    chains.add(past, touches[2])
+    assert len(chains.seen) == 6, "the two of the publish, and the four of the cancellation"
+    assert len(chains.seen - chains.covered) == 2, "the publish was one step away, and not made"
 
 
 def test_deliveries_are_part_of_chains() -> None:
