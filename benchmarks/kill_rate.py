@@ -1,105 +1,261 @@
-"""Measure what the gate finds, and how soon: every planted fault, as an object and behind a driver.
+"""Measure what the gate finds, and how soon: planted faults and mutants, in three forms.
 
-A fault counts as found when the requirement of its record is broken. Behind a driver, faults that
-only a look inside shows are left out. Prints a line for each fault that is missed, and a table with
-a row for each form and effort: faults found, the seconds of this process to the trace (median, 95 %
-and worst), and operations. The seconds of the driver's own process are not counted.
+The forms are a Python object, a driver, and a driver behind a loopback socket on which each round
+trip takes at least 0.2 ms. A fault counts as found when the requirement of its record is broken, a
+mutant of the reference when any binding requirement is. Faults that only a look inside shows, and
+those that the driver's protocol cannot express, are hunted as objects alone. Mutants that
+`docs/findings/mutants.md` explains are left out.
+
+Prints a line for each one missed, and a table with a row for each form and effort: how many were
+found; how many under the right name and no other; the processor's seconds of the gate to the trace
+(median, 95 %, worst); operations (median); and how many traces are longer than the shortest known.
+The seconds of the driver's own process are not counted.
 
     python benchmarks/kill_rate.py [--form driver] [--effort normal] [--every 5] [--seeds 0,1,2]
+    python benchmarks/kill_rate.py --mutants 50
+    python benchmarks/kill_rate.py --beside OLD/bin/python
 
-All faults in both forms at normal take hours on two cores; `--every N` takes every N-th.
+All faults in all forms take hours on two cores; `--every N` takes every N-th. `--beside` gives the
+same faults, behind a driver, to the `check` of another brokerproof with its default options: the
+Python that it is installed for. Its seconds are those of the whole check.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args
 
+import msgspec
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from brokerproof.checks.gate.gate_run import EFFORTS, Effort
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.inside.step_conformance import REQUIREMENT
-from tests.candidates.driver.serving import served
+from brokerproof.checks.subjects import Subject, open_subject
+from brokerproof.spec.requirements import Level, catalogue
+from tests.candidates.driver.serving import command_of, mutant_named
 from tests.faults.catalogue import faults
-from tests.faults.kill_table import Hunted, hunt, subject_of, table_of
+from tests.faults.kill_table import Hunted, hunt, seen_aside, subject_of, table_of
+from tests.faults.overlay import plant
+from tests.mutants.mutations import mutants
+from tests.mutants.page import explanations
 
-FORMS: Final = ("object", "driver")
-HEADINGS: Final = ("form", "effort", "found", "of", "share", "s median", "s 95 %", "s worst", "ops")
+FORMS: Final = ("object", "driver", "socket")
+HEADINGS: Final = (
+    "what",
+    "form",
+    "effort",
+    "found",
+    "of",
+    "share",
+    "right name",
+    "s median",
+    "s 95 %",
+    "s worst",
+    "operations",
+    "longer",
+)
+NOT_IN_JSON: Final = ("negative-window-from-the-start",)
+"""Faults that show only in answers which the driver's protocol does not have (rule 22)."""
+ELSEWHERE: Final = ("activemq/", "qpid/pull/", "rabbitmq/")
+"""Parts of the reference that `reference:qpid-push` does not run."""
+BESIDE_S_MAX: Final = 600
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fault in one form, to be found with one effort and seed."""
+    """A fault (`fault:ID`) or mutant (`mutant:NAME`) in one form, for one effort and seed.
 
-    fault: str
+    `beside` is the Python of another brokerproof, which then is the hunter.
+    """
+
+    served: str
     form: str
     effort: Effort
     seed: int
+    beside: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What is hunted: a fault or a mutant."""
+        return self.served.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """The id of the fault, or the name of the mutant."""
+        return self.served.partition(":")[2]
 
 
 def cases(chosen: argparse.Namespace) -> Iterator[Case]:
-    """Yield the cases; a fault that shows only inside is none behind a driver."""
+    """Yield the cases."""
     for form in chosen.form or FORMS:
         for effort in chosen.effort or ("quick", "normal"):
-            for fault in [*faults().values()][:: chosen.every]:
-                if form == "object" or fault.requirement not in (*INSIDE, REQUIREMENT):
-                    for seed in chosen.seeds:
-                        yield Case(fault.id, form, effort, seed)
+            for served in _hunted_in(form, chosen):
+                yield from (Case(served, form, effort, seed) for seed in chosen.seeds)
+    if chosen.beside:
+        yield from (
+            Case(s, "driver", "normal", 0, chosen.beside) for s in _hunted_in("driver", chosen)
+        )
 
 
-def hunted(case: Case) -> Hunted:
-    """Hunt one case."""
-    fault = faults()[case.fault]
-    subject = subject_of(fault) if case.form == "object" else served(f"fault:{fault.id}")
+def _hunted_in(form: str, chosen: argparse.Namespace) -> Iterator[str]:
+    if chosen.mutants:
+        known = explanations()
+        names = [
+            each.name
+            for each in mutants()
+            if each.name not in known and not each.file.startswith(ELSEWHERE)
+        ]
+        yield from (f"mutant:{name}" for name in names[:: max(1, len(names) // chosen.mutants)])
+        return
+    for fault in [*faults().values()][:: chosen.every]:
+        by_answers = fault.requirement not in (*INSIDE, REQUIREMENT) and fault.id not in NOT_IN_JSON
+        if form == "object" or by_answers:
+            yield f"fault:{fault.id}"
+
+
+def wanted_of(case: Case) -> frozenset[str]:
+    """Return the requirements of which one must be broken."""
+    if case.kind == "fault":
+        return frozenset((faults()[case.name].requirement,))
+    return frozenset(name for name, each in catalogue().items() if each.level is Level.MUST)
+
+
+def subject_for(case: Case) -> Subject:
+    """Return the broker of a case in its form."""
+    if case.form != "object":
+        return open_subject(f"exec:{command_of(case.served, over_socket=case.form == 'socket')}")
+    if case.kind == "fault":
+        return subject_of(faults()[case.name])
+    start = plant([mutant_named(case.name).edit], "qpid-push")
+    return Subject(case.name, start().hello(), start, in_process=True)
+
+
+def hunted(case: Case) -> Hunted | str:
+    """Hunt one case; return a line if it cannot even be started."""
+    if case.beside:
+        return _hunted_by_another(case)
     try:
-        return hunt(subject, EFFORTS[case.effort], case.seed, fault.requirement)
+        subject = subject_for(case)
+    except Exception as error:  # noqa: BLE001 (a mutant may be no broker at all)
+        return f"cannot be started: {error}"
+    try:
+        return hunt(subject, EFFORTS[case.effort], case.seed, wanted_of(case))
     finally:
         subject.close()
 
 
-def row_of(form: str, effort: str, came: Sequence[Hunted]) -> list[str]:
-    """Return the cells of a form and effort."""
-    seconds = sorted(each.seconds for each in came if each.is_found)
-    found, every = len(seconds), len(came)
-    at = (seconds[int(part * (found - 1))] for part in (0.5, 0.95, 1.0)) if found else ()
-    operations = f"{statistics.median(each.operations for each in came):,.0f}"
-    share = f"{found / every:.1%}"
-    return [form, effort, str(found), str(every), share, *(f"{s:.1f}" for s in at), operations]
+class _Verdict(msgspec.Struct):
+    requirement: str
+    verdict: str
+
+
+class _Candidate(msgspec.Struct):
+    verdicts: list[_Verdict]
+
+
+class _Report(msgspec.Struct):
+    candidates: list[_Candidate]
+
+
+def _hunted_by_another(case: Case) -> Hunted | str:
+    """Return what another brokerproof's `check` says of a driver, with its default options."""
+    driver = f"exec:{command_of(case.served)}"
+    began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    with tempfile.TemporaryDirectory() as folder:
+        command = [case.beside, "-m", "brokerproof", "check", "--report", folder, driver]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=BESIDE_S_MAX
+        )
+        path = Path(folder) / "verdict.json"
+        if not path.is_file():
+            return f"no verdict: {done.stderr.strip()}"
+        report = msgspec.json.decode(path.read_bytes(), type=_Report)
+    broken = {v.requirement for v in report.candidates[0].verdicts if v.verdict == "broken"}
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
+    own = broken & wanted_of(case)
+    return Hunted(seconds, 0, 0 if own else None, frozenset(broken - own))
+
+
+def row_of(key: tuple[str, str, str], came: Sequence[tuple[Case, Hunted]]) -> list[str]:
+    """Return the cells of a kind, form and effort."""
+    found = [(case, each) for case, each in came if each.is_found]
+    seconds = sorted(each.seconds for _, each in found)
+    at = (seconds[int(part * (len(seconds) - 1))] for part in (0.5, 0.95, 1.0)) if found else ()
+    right = sum(_is_named(case, each) for case, each in found)
+    return [
+        *key,
+        f"{len(found)}",
+        f"{len(came)}",
+        f"{len(found) / len(came):.1%}",
+        f"{right}" if key[0] == "fault" else "",
+        *(f"{s:.1f}" for s in at),
+        f"{statistics.median(each.operations for _, each in came):,.0f}",
+        f"{sum(_is_longer(case, each) for case, each in found)}" if key[0] == "fault" else "",
+    ]
+
+
+def _is_named(case: Case, came: Hunted) -> bool:
+    if case.kind != "fault":
+        return True
+    fault = faults()[case.name]
+    binding = {each for each in came.others if catalogue()[each].level is Level.MUST}
+    return binding - seen_aside(fault) <= {*fault.also}
+
+
+def _is_longer(case: Case, came: Hunted) -> bool:
+    return case.kind == "fault" and (came.steps or 0) > faults()[case.name].length
+
+
+def _missed(case: Case, came: Hunted) -> str:
+    seen = ", ".join(sorted(came.others)) or "nothing"
+    about = ""
+    if case.kind == "fault":
+        fault = faults()[case.name]
+        about = f" ({fault.requirement}, {fault.length} steps)"
+    how = "another" if case.beside else f"{case.effort} seed {case.seed}"
+    return f"missed {case.form} {how}: {case.name}{about}, broken: {seen}, {came.seconds:.0f} s"
 
 
 def main() -> None:
     """Hunt the chosen cases and print the table."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--form", action="append", choices=FORMS)
     options.add_argument("--effort", action="append", choices=get_args(Effort))
     options.add_argument("--every", type=int, default=1)
+    options.add_argument(
+        "--mutants", type=int, default=0, help="hunt about so many mutants instead"
+    )
+    options.add_argument("--beside", default="", help="the Python of another brokerproof")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument(
         "--seeds", type=lambda text: [int(each) for each in text.split(",")], default=[0]
     )
     chosen = options.parse_args()
+    os.chdir(Path(__file__).parents[1])  # Drivers are started here, and import the tests.
     every = [*cases(chosen)]
-    came: dict[tuple[str, str], list[Hunted]] = {}
-    with ProcessPoolExecutor(chosen.jobs, max_tasks_per_child=1) as pool:
+    came: dict[tuple[str, str, str], list[tuple[Case, Hunted]]] = {}
+    with ProcessPoolExecutor(chosen.jobs) as pool:
         for case, each in zip(every, pool.map(hunted, every), strict=True):
-            came.setdefault((case.form, case.effort), []).append(each)
+            if isinstance(each, str):
+                print(f"left out: {case.served} {case.form}: {each}", flush=True)
+                continue
+            effort = "another" if case.beside else case.effort
+            came.setdefault((case.kind, case.form, effort), []).append((case, each))
             if not each.is_found:
-                fault = faults()[case.fault]
-                seen = ", ".join(sorted(each.others)) or "nothing"
-                print(
-                    f"missed {case.form} {case.effort} seed {case.seed}: {fault.id} "
-                    f"({fault.requirement}, {fault.length} steps), broken: {seen}, "
-                    f"{each.seconds:.0f} s",
-                    flush=True,
-                )
-    sys.stdout.write(table_of((row_of(*key, each) for key, each in came.items()), HEADINGS) + "\n")
+                print(_missed(case, each), flush=True)
+    sys.stdout.write(table_of((row_of(key, each) for key, each in came.items()), HEADINGS) + "\n")
 
 
 if __name__ == "__main__":

@@ -100,14 +100,14 @@ class Row:
 class _Timed(GateRun):
     """A run of the gate that notes when the counterexample of one requirement was there."""
 
-    wanted: str = ""
+    wanted: frozenset[str] = frozenset()
     seconds: float | None = None
 
     def keep_finding(
         self, came: RootCause, certificate: Certificate, seed: int | None = None
     ) -> None:
         super().keep_finding(came, certificate, seed)
-        if self.wanted in self.evidence.broken and self.seconds is None:
+        if self.seconds is None and not self.wanted.isdisjoint(self.evidence.broken):
             self.seconds = processor_s()
 
 
@@ -145,8 +145,8 @@ class Hunted:
         return self.steps is not None
 
 
-def hunt(subject: Subject, budget: Budget, seed: int, wanted: str) -> Hunted:
-    """Search and draw until the `wanted` requirement is broken, or to the end of the budget."""
+def hunt(subject: Subject, budget: Budget, seed: int, wanted: frozenset[str]) -> Hunted:
+    """Search and draw until a `wanted` requirement is broken, or to the end of the budget."""
     report = Report(subject.address, subject.hello.name, subject.hello.version, seed)
     clock = _UntilFound(None)
     began = processor_s()
@@ -156,11 +156,12 @@ def hunt(subject: Subject, budget: Budget, seed: int, wanted: str) -> Hunted:
     run_exhaustive(run)
     run_stateful(run)
     broken = run.evidence.broken
+    own = [len(broken[each].steps) for each in wanted if each in broken]
     return Hunted(
         seconds=(run.seconds or processor_s()) - began,
         operations=sum(stage.operations for stage in report.stages),
-        steps=len(broken[wanted].steps) if wanted in broken else None,
-        others=frozenset(broken) - {wanted},
+        steps=min(own, default=None),
+        others=frozenset(broken) - wanted,
     )
 
 
@@ -173,7 +174,7 @@ def subject_of(fault: Fault) -> Subject:
 def seconds_to(fault: Fault) -> float | None:
     """Return after how many seconds of the processor the gate has a fault; None if it never has."""
     budget = Budget(fault.operations, fault.examples)
-    hunted = hunt(subject_of(fault), budget, fault.seed, fault.requirement)
+    hunted = hunt(subject_of(fault), budget, fault.seed, frozenset((fault.requirement,)))
     return hunted.seconds if hunted.is_found else None
 
 
@@ -188,9 +189,8 @@ def row_of(fault: Fault) -> Row:
         found = {v.requirement.id: v.counterexample for v in broken if v.counterexample}
         return Row(fault, found, processor_s() - began)
     report = Report(subject.address, subject.hello.name, subject.hello.version, fault.seed)
-    run = _Timed(
-        subject, budget, Clock(None), report, lambda _stage, _done: None, wanted=fault.requirement
-    )
+    wanted = frozenset((fault.requirement,))
+    run = _Timed(subject, budget, Clock(None), report, lambda _stage, _done: None, wanted=wanted)
     run_exhaustive(run)
     return Row(fault, run.evidence.broken, (run.seconds or processor_s()) - began)
 
