@@ -196,7 +196,9 @@ def _walk_plainly(found: Search, fresh: Fresh, operations_max: int, remembered: 
         found.depth = max(found.depth, len(run.steps))
         found.stopped_by = _reason(found, operations_max)
     if not remembered:
-        found.never_offered = sum(len(s.moves) - len(s.tried) for s in states.values())
+        every = [(len(each.tried), len(each.moves)) for each in states.values()]
+        found.moves = sum(tried for tried, _ in every), sum(met for _, met in every)
+        found.never_offered = found.moves[1] - found.moves[0]
         found.complete = not (found.stopped_by or found.unfollowed or found.never_offered)
 
 
