@@ -300,9 +300,10 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             at.close()
         for connection in channel.connections:
             self._pool.give_back(connection)
-        # RabbitMQ returns the messages before it answers, but AMQP does not require that.
+        # RabbitMQ returns the messages before it answers, but AMQP does not require that. A queue
+        # that deletes itself may have gone with its last consumer, which is asked for later.
         for queue in sorted(held):
-            self._control.queue_declare(self._now.queues[queue].name, passive=True)
+            self._why_gone(self._now.queues[queue])
 
     def _await_closings(self, queue: Queue) -> None:
         # The broker tells each consumer in its own time that the queue has gone, after all the
@@ -331,9 +332,11 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         self._open_control()
 
     def _hang_up(self) -> None:
-        if self._anchor:
-            self._remove(self._anchor)
-        self._pool.close()
+        try:
+            if self._anchor:
+                self._remove(self._anchor)
+        finally:
+            self._pool.close()
 
     def _lost_as_errors(self, lost: Exception) -> tuple[Error, Error]:
         if isinstance(lost, amqp.ChannelError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
-from brokerproof.checks.search.scopes.scope import Kind, Payload, can_settle_by
+from brokerproof.checks.search.scopes.scope import Kind, Payload, can_settle_by, may_be_deleted
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
 from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted, Unordered
@@ -231,7 +231,7 @@ class Chooser:
                 return Get(channel=channel, queue=queue, mode=mode)
             case "purge":
                 return Purge(queue=queue)
-            case "delete" if len(bindings.queues) > 1:
+            case "delete" if len(bindings.queues) > 1 and may_be_deleted(queue, bindings):
                 return Delete(queue=queue)
             case "invalid":
                 wrong = list(invalid_operations(bindings))

@@ -16,7 +16,11 @@ from brokerproof.candidates.instances.registry import chosen
 from brokerproof.candidates.wire.profile import by_name
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.report.verdict_file import VerdictFile
+from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
+from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.protocol.answers import QueueDeleted
+from brokerproof.spec.protocol.operations import CloseChannel, Consume, Declare, Publish
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +72,21 @@ def test_a_real_broker_breaks_what_a_wrong_profile_claims(
     monkeypatch.setattr("brokerproof.candidates.stomp.candidate.profile_for", lambda *_: wrong)
     only = ("--only", "nothing-lost,returns-where-claimed,fifo-order")
     assert broken("private:activemq", tmp_path, *only) == {"returns-where-claimed"}
+
+
+@FETCHED
+def test_a_queue_of_broker_j_goes_with_the_channel_that_its_last_message_is_on_the_way_to() -> None:
+    subject = open_subject("private:broker-j")
+    try:
+        candidate, _ = subject.fresh()
+        for operation in (
+            Declare(queue="q", order=Fifo(), auto_delete=True),
+            Consume(channel="ch", queue="q", consumer="c"),
+            Publish(queue="q", message=Message(id="m")),
+        ):
+            assert candidate.handle(operation).error is None
+        answer = candidate.handle(CloseChannel(channel="ch"))
+        assert answer.error is None
+        assert QueueDeleted(queue="q") in answer.events
+    finally:
+        subject.close()

@@ -248,7 +248,7 @@ class Scope:
         for queue in bindings.queues:
             if self.purges:
                 yield Purge(queue=queue)
-            if self.deletes:
+            if self.deletes and may_be_deleted(queue, bindings):
                 yield Delete(queue=queue)
 
     def _of_few(self, bindings: Bindings) -> Iterator[Move]:
@@ -266,3 +266,12 @@ class Scope:
                 yield Advance(seconds=step)
         if self.crashes:
             yield Crash()
+
+
+def may_be_deleted(queue: str, bindings: Bindings) -> bool:
+    """Return whether the protocol says what a deletion of the queue does to its consumers.
+
+    Without `deletion_told` it does not for a consumer that reads other queues too (rule 65).
+    """
+    there = (bindings.consumers[name] for name in bindings.subscribed_to(queue))
+    return bindings.claims.deletion_told or all(len(each.homes) == 1 for each in there)

@@ -43,6 +43,7 @@ from brokerproof.spec.protocol.operations import (
     Consume,
     Crash,
     Declare,
+    Delete,
     Drain,
     Operation,
     Publish,
@@ -302,6 +303,20 @@ def test_a_queue_that_has_gone_may_be_declared_again_once() -> None:
         assert isinstance(move, Operation)
         oracle.observe(move, Answer())
     assert made == 2
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("queues", [(), ("q0", "q1")])
+def test_where_deletions_are_not_told_a_queue_of_a_consumer_of_several_is_not_deleted(
+    queues: tuple[str, ...], told: bool
+) -> None:
+    scope = Scope("", (Fifo(),), queues=2, messages=0, deletes=True)
+    oracle = Oracle(replace(everything(), deletion_told=told))
+    for queue in ("q0", "q1"):
+        oracle.observe(Declare(queue=queue, order=Fifo()), Answer())
+    oracle.observe(Consume(channel="ch", queue="q0", consumer="c", queues=queues), Answer())
+    deleted = {move.queue for move in scope.moves(oracle.bindings) if isinstance(move, Delete)}
+    assert deleted == (set() if queues and not told else {"q0", "q1"})
 
 
 def test_what_is_settled_already_is_settled_again_only_where_the_scope_says_so() -> None:
