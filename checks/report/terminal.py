@@ -61,7 +61,8 @@ def show(record: CandidateRecord, console: Console, *, verbose: bool = False) ->
     which = "; --verbose names what is not claimed" if unclaimed and not verbose else ""
     totals = visible(counted(record)) + which
     console.print(totals, highlight=False, markup=False, soft_wrap=True)
-    console.print(covered(record.coverage), highlight=False, markup=False, soft_wrap=True)
+    if record.coverage is not None:
+        console.print(covered(record.coverage), highlight=False, markup=False, soft_wrap=True)
     if record.departures:
         console.print("lawful departures, which are no faults:")
     for departure in record.departures:

@@ -100,7 +100,8 @@ class DepartureRecord(msgspec.Struct, frozen=True, kw_only=True):
 class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says of one candidate; passwords are left out of its address.
 
-    `warnings` say what in its hello means nothing, and what was asked for and not tested.
+    `warnings` say what in its hello means nothing, and what was asked for and not tested. Older
+    files have no `coverage`.
     """
 
     candidate: str
@@ -110,8 +111,8 @@ class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool
     claims: Capabilities
     stages: tuple[StageRecord, ...]
-    coverage: CoverageRecord
     verdicts: tuple[VerdictRecord, ...]
+    coverage: CoverageRecord | None = None
     warnings: tuple[str, ...] = ()
     departures: tuple[DepartureRecord, ...] = ()
 

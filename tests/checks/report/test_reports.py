@@ -330,7 +330,9 @@ def covered_by(*reached: Reach) -> str:
     """Return the line on coverage of a report on scopes that were searched so far."""
     report = report_with(*VERDICTS)
     report.reached = {str(number): reach for number, reach in enumerate(reached)}
-    return covered(recorded(report).coverage)
+    coverage = recorded(report).coverage
+    assert coverage is not None
+    return covered(coverage)
 
 
 def test_coverage_adds_up_the_scopes() -> None:
