@@ -9,6 +9,7 @@ of the traces found, and how certain it is that no trace is shorter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
@@ -29,7 +30,7 @@ from brokerproof.checks.search.root_cause import (
 from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.search.scopes.scope import Scope
-from brokerproof.checks.search.searches import HANGS, Search
+from brokerproof.checks.search.searches import HANGS, Grade, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.checks.workers.worker_pool import Lost
@@ -51,6 +52,12 @@ Every scope is walked a little before the first is walked for long: most faults 
 WIRE_WALK = 1
 """The same on the wire, where each operation takes longer still."""
 
+FIRST_OPERATIONS = (100, 1_000)
+"""With copies, each scope is searched by so many operations before any is searched further.
+
+Most faults need few. The search then begins anew, which costs less than remembering it.
+"""
+
 REAL_TIME_PART = 4
 """A scope in which time passes for a broker in real time gets 1 in so many: seconds are waited."""
 
@@ -70,10 +77,12 @@ def run_exhaustive(run: GateRun) -> None:
         if not (scope.crashes and run.subject.crashable is not None)
     ]
     jobs = 1 if run.subject.holds_something else run.jobs
-    deeper: list[Scope] = []
-    while scopes and not run.clock.reason():
-        done, copier = _search_scopes(run, scopes, copier, jobs, deeper)
-        scopes = scopes[done:]
+    early = _Early([], [])
+    for first in (*FIRST_OPERATIONS, None):
+        if first is None or isinstance(copier, Copier):
+            copier = _search_scopes(run, scopes, copier, jobs, early, first)
+            scopes, early.copied = early.copied, []
+    deeper = early.played
     mixed = mixed_scopes(claims)
     # What short sequences show in any scope is found before the long walks begin.
     walks: list[tuple[Sequence[Scope], int]]
@@ -87,12 +96,20 @@ def run_exhaustive(run: GateRun) -> None:
 class _Searched(NamedTuple):
     """What a search of a scope leaves to do.
 
-    `unlike` is why copies of the candidate cannot be used after all, or empty. `ended_early` is
-    whether the scope goes on behind its sequences.
+    `unlike` is why copies of the candidate cannot be used after all, or empty. `ended_early` is the
+    grade of a search that is to go on.
     """
 
     unlike: str
-    ended_early: bool = False
+    ended_early: Grade | None = None
+
+
+@dataclass
+class _Early:
+    """The scopes that are to be searched further: with copies, and behind their sequences."""
+
+    copied: list[Scope]
+    played: list[Scope]
 
 
 def _search_scopes(
@@ -100,16 +117,34 @@ def _search_scopes(
     scopes: Sequence[Scope],
     copier: Copier | str,
     jobs: int,
-    deeper: list[Scope],
+    early: _Early,
+    first: int | None,
+) -> Copier | str:
+    """Search scopes in order; return how the candidate is copied from now on.
+
+    `first` limits the operations of a first pass.
+    """
+    while scopes and not run.clock.reason():
+        done, copier = _search_in_one_grade(run, scopes, copier, jobs, early, first)
+        scopes = scopes[done:]
+    return copier
+
+
+def _search_in_one_grade(
+    run: GateRun,
+    scopes: Sequence[Scope],
+    copier: Copier | str,
+    jobs: int,
+    early: _Early,
+    first: int | None,
 ) -> tuple[int, Copier | str]:
     """Search scopes in order, as long as they are searched in one grade.
 
-    Returns how many need no further search, and how the candidate is copied from now on; `deeper`
-    gets those that go on behind their sequences.
+    Returns how many were, and how the candidate is copied from now on.
     """
 
     def work(run: GateRun, number: int) -> _Searched:
-        return _search_in_its_grade(run, scopes[number], copier)
+        return _search_in_its_grade(run, scopes[number], copier, first)
 
     grade = run.grade
     for done, told in enumerate(in_workers(run, work, len(scopes), jobs)):
@@ -117,8 +152,9 @@ def _search_scopes(
             keep_lost(run, told, f"{scopes[told.task].name}: ")
         elif told is not None and told.unlike:
             return done, told.unlike
-        elif told is not None and told.ended_early:
-            deeper.append(scopes[done])
+        elif told is not None and told.ended_early is not None:
+            further = early.copied if told.ended_early == "product" else early.played
+            further.append(scopes[done])
         if run.clock.reason():
             return len(scopes), copier
         if run.grade != grade:
@@ -126,7 +162,9 @@ def _search_scopes(
     return len(scopes), copier
 
 
-def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _Searched:
+def _search_in_its_grade(
+    run: GateRun, scope: Scope, copier: Copier | str, first: int | None
+) -> _Searched:
     """Search a scope in the grade that the candidate allows, as known so far.
 
     If copies cannot be used after all, the findings until then are kept, and the scope is to be
@@ -136,6 +174,8 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _S
     unlike, operations = "", run.budget.operations
     if not run.subject.in_process:
         operations //= OUTSIDE_PART
+    if found.grade == "product" and first is not None:
+        operations = min(first, operations)
     try:
         _search(run, found, copier, operations)
     except CannotCopy as error:
@@ -150,8 +190,11 @@ def _search_in_its_grade(run: GateRun, scope: Scope, copier: Copier | str) -> _S
         _search(run, found, copier, operations)
     finally:
         # An interrupted search has evidence too.
-        differs = _take_over(run, found)
-    return _Searched(unlike or differs, found.grade == "sequences" and not found.complete)
+        goes_on = found.grade == "product" and found.stopped_by == f"{first} operations"
+        differs = _take_over(run, found, goes_on=goes_on)
+    if goes_on or (found.grade == "sequences" and not found.complete):
+        return _Searched(unlike or differs, found.grade)
+    return _Searched(unlike or differs)
 
 
 def _walk_on(run: GateRun, scopes: Sequence[Scope], share: int, jobs: int) -> None:
@@ -208,18 +251,23 @@ def _search(run: GateRun, found: Search, copier: Copier | str, operations: int) 
     grade(found, run.subject.fresh, operations, run.clock.reason, progress)
 
 
-def _take_over(run: GateRun, found: Search, *, repeats: bool = False) -> str:
+def _take_over(run: GateRun, found: Search, *, repeats: bool = False, goes_on: bool = False) -> str:
     """Add the evidence of a search to the gate's; return why its copies are not trusted.
 
-    `repeats` is whether the answers to a walk's operations are known to be repeatable.
+    `repeats` is whether the answers to a walk's operations are known to be repeatable. Of a search
+    that goes on from the beginning, only what it found broken is kept.
     """
     run.clock.hangs += found.stopped_by == HANGS
-    found.reached[found.scope.name] = found.reach()
-    run.evidence.add(found)
-    run.report.stages.append(_stage(found))
+    run.operations += found.operations
+    if not goes_on:
+        found.reached[found.scope.name] = found.reach()
+        run.evidence.add(found)
+        run.report.stages.append(_stage(found))
     unlike = ""
     for requirement, traces in found.broken.items():
-        if repeats and requirement in run.evidence.broken:
+        known = run.evidence.broken.get(requirement)
+        # A search of the scope from its beginning finds the same once more.
+        if known is not None and (repeats or known.certificate.scope == found.scope.name):
             continue
         shortest = sorted(traces, key=lambda each: len(each.steps))[:WALKS_ATTRIBUTED]
         came = root_cause_of(

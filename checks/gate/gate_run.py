@@ -178,6 +178,8 @@ class GateRun:
     """How many scopes are searched at once. The report does not depend on it."""
     apart: bool = False
     """Whether a candidate in this process is run in workers, where that is possible."""
+    operations: int = 0
+    """How many were tried so far, also by searches that began anew."""
 
     @property
     def uses_workers(self) -> bool:
@@ -196,13 +198,20 @@ class GateRun:
     def part(self) -> Part:
         """Return what a worker has seen, and start again from what was known before."""
         clock = self.clock
-        part = Part(self.evidence, self.report.stages, self.grade, clock.hangs, clock.interrupted)
+        part = Part(
+            self.evidence,
+            self.report.stages,
+            self.grade,
+            clock.hangs,
+            clock.interrupted,
+            self.operations,
+        )
         known = self.evidence
         self.evidence = Evidence(
             broken=dict(known.broken), masked=dict(known.masked), offered=known.offered
         )
         self.report.stages = []
-        clock.hangs = 0
+        clock.hangs = self.operations = 0
         return part
 
     def take_over(self, part: Part) -> None:
@@ -210,6 +219,7 @@ class GateRun:
         self.evidence.merge(part.evidence)
         self.report.stages += part.stages
         self.grade = part.grade
+        self.operations += part.operations
         self.clock.hangs += part.hangs
         self.clock.interrupted = self.clock.interrupted or part.interrupted
 
@@ -223,3 +233,4 @@ class Part:
     grade: Grade
     hangs: int
     interrupted: bool
+    operations: int

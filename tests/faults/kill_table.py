@@ -159,7 +159,7 @@ def hunt(subject: Subject, budget: Budget, seed: int, wanted: frozenset[str]) ->
     own = [len(broken[each].steps) for each in wanted if each in broken]
     return Hunted(
         seconds=(run.seconds or processor_s()) - began,
-        operations=sum(stage.operations for stage in report.stages),
+        operations=run.operations,
         steps=min(own, default=None),
         others=frozenset(broken) - wanted,
     )

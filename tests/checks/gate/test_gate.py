@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from brokerproof.checks.gate import exhaustive
 from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
@@ -19,8 +20,17 @@ from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import Answer, Error
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Hello
-from brokerproof.spec.protocol.operations import Acknowledge, Cancel, Inspect, Operation, Publish
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Cancel,
+    Inspect,
+    Operation,
+    Publish,
+)
 from brokerproof.spec.requirements import catalogue
+from tests.checks.broken_candidates import Box, Stack
+from tests.faults.catalogue import faults
+from tests.faults.kill_table import hunt, subject_of
 
 SMALL = Budget(operations=150, examples=6)
 
@@ -137,3 +147,34 @@ def test_without_any_of_this_the_same_budget_keeps_both() -> None:
     report = judged(nothing_else)
     for requirement in ("protocol", "does-what-it-claims"):
         assert verdict(report, requirement).outcome is Outcome.KEPT
+
+
+@pytest.mark.parametrize("candidate", [Box, Stack])
+def test_first_passes_over_all_scopes_leave_no_trace_in_the_report(
+    candidate: type[Box], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject("box", candidate().hello(), candidate, in_process=True)
+    reports = []
+    for passes in (exhaustive.FIRST_OPERATIONS, ()):
+        monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", passes)
+        report = run_gate(subject, catalogue(), Budget(operations=2_000, examples=6), seed=0)
+        # Scopes that a first pass searches whole come first.
+        report.stages.sort(key=str)
+        reports.append(report)
+    assert reports[0] == reports[1]
+    assert (verdict(reports[0], "fifo-order").outcome is Outcome.KEPT) == (candidate is Box)
+
+
+def test_a_first_pass_finds_what_shows_soon_before_a_scope_is_searched_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+    for passes in ((), exhaustive.FIRST_OPERATIONS):
+        monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", passes)
+        fault = faults()["purge-drops-acquired"]
+        budget = Budget(operations=3_000, examples=0)
+        hunted = hunt(subject_of(fault), budget, 0, frozenset((fault.requirement,)))
+        assert hunted.is_found
+        made.append(hunted.operations)
+    without, with_ = made
+    assert with_ < without / 3
