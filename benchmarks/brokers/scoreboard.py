@@ -58,12 +58,14 @@ SHOWN: dict[State, tuple[str, str, str]] = {
 class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Against what a fault of some brokers was checked: a document, or a place in the source.
 
-    `brokers` are the beginnings of their addresses.
+    `brokers` are the beginnings of their addresses. `each_time` is whether the fault shows each
+    time that its trace is played; if it is not given, either may be.
     """
 
     brokers: tuple[str, ...]
     requirement: str
     against: str
+    each_time: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,13 @@ def _of_one(seen: Seen, checked: Sequence[Checked]) -> Iterator[str]:
 
 
 def _is_about(checked: Checked, seen: Seen, verdict: VerdictRecord) -> bool:
-    return verdict.requirement == checked.requirement and seen.address.startswith(checked.brokers)
+    assert verdict.counterexample is not None
+    times, tries = verdict.counterexample.again or (1, 1)
+    return (
+        verdict.requirement == checked.requirement
+        and seen.address.startswith(checked.brokers)
+        and checked.each_time in {None, times == tries}
+    )
 
 
 def _trace_of(seen: Seen, found: Counterexample) -> Path:
