@@ -9,7 +9,7 @@ import msgspec
 from brokerproof.spec.messages import Order
 
 
-class QueueView(msgspec.Struct, frozen=True):
+class QueueView(msgspec.Struct, frozen=True, cache_hash=True):
     """A queue as the broker keeps it, not as it should be; its text is one line."""
 
     order: Order
