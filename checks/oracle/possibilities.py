@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
+import msgspec
+
 from brokerproof.checks.oracle.attribution import TOLD_TOO_LATE, least
 from brokerproof.models.language.read.pointwise import (
     Blame,
@@ -197,20 +199,11 @@ Without this, a broker that may still show messages to a browser would get a row
 """
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, cache_hash=True):
     """The cases after one operation, and the step that led to it from the row before."""
 
     cases: Cases
     step: Step | None = None
-
-    def __hash__(self) -> int:
-        """Return the hash, computed once: windows share their rows."""
-        known: int | None = self.__dict__.get("_hash")
-        if known is None:
-            known = hash((self.cases, self.step))
-            object.__setattr__(self, "_hash", known)
-        return known
 
 
 @dataclass(frozen=True)
@@ -221,8 +214,7 @@ class Failure:
     blame: Blame
 
 
-@dataclass(frozen=True)
-class EventWindow:
+class EventWindow(msgspec.Struct, frozen=True, cache_hash=True):
     """The rows that an event told now may belong to; immutable, so that a search can fork it.
 
     `floating` are steps of operations whose outcome is unknown: each may happen once, at any row

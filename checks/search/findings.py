@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.state_invariants import INSIDE, expected_of, snapshot
 from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch
@@ -20,8 +22,7 @@ from brokerproof.spec.protocol.candidate import Candidate, OnDisk
 from brokerproof.spec.protocol.operations import Drain, Operation, name_of
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """One step of a run: the move, its operation, and the answer."""
 
     move: Move

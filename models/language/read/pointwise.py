@@ -17,8 +17,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias, cast
+
+import msgspec
 
 from brokerproof.models.language.core.model import System
 from brokerproof.models.language.core.terms import Sort, Symbol
@@ -44,8 +45,7 @@ class TooManyCases(Exception):
     """The observations leave more possibilities open than the reading follows."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, cache_hash=True):
     """The elements met so far: the size of each family, and the rigid properties.
 
     A row of a map has one value for each element; a row of a relation or an order has one bit mask
@@ -54,14 +54,6 @@ class Frame:
 
     sizes: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
-
-    def __hash__(self) -> int:
-        """Return the hash, computed once."""
-        known = self.__dict__.get("_hash")
-        if known is None:
-            known = hash((self.sizes, self.rows))
-            object.__setattr__(self, "_hash", known)
-        return cast("int", known)
 
 
 class Pointwise:

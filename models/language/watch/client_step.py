@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from brokerproof.models.language.watch.paths import Taken
 from brokerproof.spec.messages import Message
@@ -19,8 +20,7 @@ from brokerproof.spec.protocol.operations import (
 Holder = TypeVar("Holder", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class ClientStep:
+class ClientStep(msgspec.Struct, frozen=True):
     """An operation, as far as it concerns one queue.
 
     `arrival` is the message that the operation published to the queue, with its level. `settled` is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections import Counter
 
 import pytest
@@ -198,7 +197,7 @@ def test_who_settles_settles_first() -> None:
     )
     acknowledges = ClientStep(Acknowledge(delivery="d"), settled="a")
     assert path(before, gone, acknowledges) == ("acknowledge",)
-    assert path(before, gone, dataclasses.replace(acknowledges, settled="b")) is None
+    assert path(before, gone, replace(acknowledges, settled="b")) is None
     assert path(before, gone, NOTHING) is None
     assert path(before, before, acknowledges) is None
     again = replace(

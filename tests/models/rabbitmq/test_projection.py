@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue
