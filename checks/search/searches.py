@@ -102,11 +102,12 @@ class Search(Coverage):
                 traces.append(Run(tuple(steps), named))
 
 
-YOUNG_MAX = 10_000
+YOUNG_MAX = 3_000
 """The number of new objects before Python looks for unreachable ones.
 
-It is far more than Python's 700, of which most would still be in use. It is few enough for the
-processor's caches, where unused memory is quickly freed.
+It is far more than Python's 700, of which most would still be in use. The parts of a copied broker
+refer to each other, so only the collector frees them. It is few enough for this memory to be in the
+processor's cache still when it is used again.
 """
 
 OLDER_MAX = 20
