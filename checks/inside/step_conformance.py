@@ -9,9 +9,10 @@ and says which steps an operation may be.
 from __future__ import annotations
 
 import functools
+import operator
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Self, TypeAlias, cast
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Self, TypeAlias, cast, get_args
 
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.inside.views import Malformed, well_formed
@@ -184,7 +185,8 @@ def explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps 
     """
     if type(before) is not type(after):
         raise NotAQueue("it shows itself as a queue of another kind than before")
-    key = before, after, step.arrival, step.settled, step.closed, *map(step.detail, _DETAILS)
+    details = _DETAILS_OF[type(step.operation)](step.operation)
+    key = before, after, step.arrival, step.settled, step.closed, type(step.operation), details
     known = _KNOWN.get(key)
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:
@@ -213,8 +215,18 @@ def _rest_explained(view: Inspection) -> Steps | str:
 
 
 _KNOWN: dict[Hashable, Steps | str] = {}
-_DETAILS = ("", "consumer", "channel", "mode", "not_before_s", "expires_s", "persistent")
+_DETAILS = ("consumer", "channel", "mode", "not_before_s", "expires_s", "message.persistent")
 """The fields of an operation or of its message that projections read, besides its type."""
+
+
+def _reader(kind: type[Operation]) -> Callable[[Operation], Hashable]:
+    """Return the function that reads the details that a kind of operation has."""
+    has = frozenset(each.partition(".")[0] for each in kind.__struct_fields__)
+    names = [each for each in _DETAILS if each.partition(".")[0] in has]
+    return operator.attrgetter(*names) if names else type
+
+
+_DETAILS_OF = {kind: _reader(kind) for kind in get_args(Operation)}
 
 
 def _view(candidate: Candidate, queue: str, order: Order) -> Inspection:
