@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.qpid.looks import placed, subscriptions_of
+from brokerproof.reference.qpid.looks import placed, pulls, subscriptions_of
 from brokerproof.reference.qpid.pull.consumer_lists import REMOVED
 from brokerproof.reference.qpid.pull.consumers import QueueConsumer
-from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.spec.qpid.counters import (
     Counters,
     ListCounters,
@@ -23,6 +22,7 @@ from brokerproof.spec.qpid.counters import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from brokerproof.reference.qpid.pull.queue import PullQueue
     from brokerproof.reference.qpid.pull.sessions import Connection, Session
     from brokerproof.reference.qpid.push.entry_list import StandardEntryList
     from brokerproof.reference.qpid.push.queue import Queue
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def counters_of(queue: Queue, subscriptions: Sequence[Subscription]) -> Counters:
     """Return the internal counters of a queue whose view shows these subscriptions."""
     pull = None
-    if isinstance(queue, PullQueue):
+    if pulls(queue):
         pull = _pull_counters(queue, subscriptions)
     return Counters(
         lists=tuple([_list_counters(each) for each in queue.entries.sub_lists()]),

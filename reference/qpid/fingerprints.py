@@ -21,9 +21,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.qpid.looks import subscriptions_of
+from brokerproof.reference.qpid.looks import pulls, subscriptions_of
 from brokerproof.reference.qpid.pull.fingerprints import name_consumers
-from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.entries import (
     AVAILABLE,
     HELD,
@@ -92,7 +91,7 @@ def fingerprint_queue(queue: Queue) -> Hashable:
         return known
 
     live += [_name_subscription(each, position) for each in subscriptions_of(queue)]
-    if isinstance(queue, PullQueue):
+    if pulls(queue):
         named = name_consumers(queue.subscriptions)
         return queue.name, queue.order, tuple(live), named, queue.auto_delete
     turn = _first_live(queue.subscriptions.marker.value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from brokerproof.reference.qpid.counters import counters_of
-from brokerproof.reference.qpid.looks import placed, subscriptions_of
+from brokerproof.reference.qpid.looks import placed, pulls, subscriptions_of
 from brokerproof.reference.qpid.pull.consumer_lists import (
     INTERESTED,
     NON_ACQUIRING,
@@ -17,7 +17,6 @@ from brokerproof.reference.qpid.pull.consumer_lists import (
     NOTIFIED,
     NodeState,
 )
-from brokerproof.reference.qpid.pull.queue import PullQueue
 from brokerproof.reference.qpid.push.entries import AVAILABLE, HELD
 from brokerproof.reference.qpid.push.pointers import ReleasedPointer
 from brokerproof.reference.qpid.push.queue import Queue
@@ -62,7 +61,7 @@ def view_of(queue: Queue) -> PointerQueueView:
 
 
 def _lists_view(queue: Queue, subscriptions: list[Subscription]) -> ConsumerListsView | None:
-    if not isinstance(queue, PullQueue):
+    if not pulls(queue):
         return None
     numbers = {each: number for number, each in enumerate(subscriptions)}
     listed: dict[NodeState, list[int]] = {}

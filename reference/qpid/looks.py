@@ -7,22 +7,23 @@ Entries are shown by a real walk, since an invariant (EL-3) says that it returns
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeGuard, TypeVar
 
 from brokerproof.reference.qpid.pull.consumer_lists import (
     INTERESTED,
     NON_ACQUIRING,
     NOT_INTERESTED,
     NOTIFIED,
+    ConsumerLists,
 )
-from brokerproof.reference.qpid.pull.queue import PullQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from brokerproof.reference.qpid.pull.consumer_lists import ConsumerLists, NodeState
+    from brokerproof.reference.qpid.pull.consumer_lists import NodeState
     from brokerproof.reference.qpid.pull.consumers import QueueConsumer
     from brokerproof.reference.qpid.pull.node_list import ConsumerNodeList
+    from brokerproof.reference.qpid.pull.queue import PullQueue
     from brokerproof.reference.qpid.push.queue import Queue
     from brokerproof.reference.qpid.push.subscriptions import Subscription
     from brokerproof.reference.shared.atomics import AtomicReference
@@ -36,9 +37,14 @@ class _Linked(Protocol):
 _Node = TypeVar("_Node", bound=_Linked)
 
 
+def pulls(queue: Queue) -> TypeGuard[PullQueue]:
+    """Return whether the consumers of a queue pull; quicker than asking an abstract class."""
+    return isinstance(queue.subscriptions, ConsumerLists)
+
+
 def subscriptions_of(queue: Queue) -> list[Subscription]:
     """Return all subscriptions, in the order of their list."""
-    if isinstance(queue, PullQueue):
+    if pulls(queue):
         return [each for _, part in queue.subscriptions.all.value for each in _consumers(part)]
     return [
         node.subscription
