@@ -183,8 +183,11 @@ class OrdersByPersistence(Different):
 
     def publish(self, publish: Publish) -> Answer:
         """Insert persistent messages behind all transient ones."""
+        queue = self.state.queues.get(publish.queue)
+        if queue is None:
+            return super().publish(publish)
+        # An arrival finds its place by rank.
+        queue.entries.sort(key=lambda entry: entry.rank)
         answer = super().publish(publish)
-        if answer.ok and not answer.parked:
-            queue = self.state.queues[publish.queue]
-            queue.entries.sort(key=lambda entry: (entry.message.persistent, entry.rank))
+        queue.entries.sort(key=lambda entry: (entry.message.persistent, entry.rank))
         return answer

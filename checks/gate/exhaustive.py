@@ -39,6 +39,9 @@ from brokerproof.spec.protocol.candidate import OnDisk
 OUTSIDE_PART = 10
 """A candidate outside this process gets 1 in so many of the operations: each takes longer."""
 
+OUTSIDE_DEPTH_PART = 2
+"""The same for the depth that is reached in any case."""
+
 WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
@@ -171,11 +174,12 @@ def _search_in_its_grade(
     searched once more, without copies.
     """
     found = Search(scope, "product" if isinstance(copier, Copier) else run.grade)
-    unlike, operations = "", run.budget.operations
+    unlike, operations, depth = "", run.budget.operations, run.budget.depth
     if not run.subject.in_process:
-        operations //= OUTSIDE_PART
+        operations, depth = operations // OUTSIDE_PART, depth // OUTSIDE_DEPTH_PART
     if found.grade == "product" and first is not None:
-        operations = min(first, operations)
+        operations, depth = min(first, operations), 0
+    found.depth_min = 0 if found.grade == "adaptive" else depth
     try:
         _search(run, found, copier, operations)
     except CannotCopy as error:

@@ -30,21 +30,24 @@ from brokerproof.spec.protocol.differences import Difference
 class Budget:
     """The budget of a run: operations for each scope, examples, and a cap in seconds.
 
-    `interleavings` is the number of classes run for each parallel case.
+    `interleavings` is the number of classes run for each parallel case. Every run of `depth`
+    operations of each scope is tried, whatever `operations` says; of half as many for a candidate
+    outside this process.
     """
 
     operations: int = 25_000
     examples: int = 200
     seconds: float | None = None
     interleavings: int = 0
+    depth: int = 0
 
 
 Effort: TypeAlias = Literal["quick", "normal", "deep"]
 
 EFFORTS: dict[Effort, Budget] = {
-    "quick": Budget(operations=500, examples=8, interleavings=5),
-    "normal": Budget(operations=6_000, examples=100, interleavings=60),
-    "deep": Budget(operations=25_000, examples=200, interleavings=200),
+    "quick": Budget(operations=500, examples=8, interleavings=5, depth=2),
+    "normal": Budget(operations=6_000, examples=100, interleavings=60, depth=4),
+    "deep": Budget(operations=25_000, examples=200, interleavings=200, depth=6),
 }
 """What each level of effort tries; every stage takes its share from these numbers.
 
@@ -60,13 +63,17 @@ def budget_of(
     seconds: float | None,
     interleavings: int | None,
 ) -> Budget:
-    """Return the budget of a level, with each number that is given instead of its own."""
+    """Return the budget of a level, with each number that is given instead of its own.
+
+    What is to cost less than the level need not reach its depth.
+    """
     level = EFFORTS[effort]
     return Budget(
         level.operations if operations is None else operations,
         level.examples if examples is None else examples,
         seconds,
         level.interleavings if interleavings is None else interleavings,
+        level.depth if operations is None else 0,
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeAlias
+from unittest import mock
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from msgspec import structs
 
@@ -94,7 +97,7 @@ def sample(
         found.shrinking = False
         try:
             # Hypothesis prints the failing example; ours is printed as a counterexample instead.
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), _drawing_from_the_seed_alone():
                 left = examples - found.examples
                 # On the wire each try takes long, so another shortens within a time of its own.
                 shrinks = not known and subject.wire is None
@@ -124,6 +127,14 @@ def _settings(examples: int, *, shrinks: bool) -> settings:
         print_blob=False,
         report_multiple_bugs=False,
     )
+
+
+def _drawing_from_the_seed_alone() -> AbstractContextManager[object]:
+    """Keep Hypothesis from drawing constants that it reads in the source of loaded modules.
+
+    What is loaded differs between processes, and a candidate's own source would change its runs.
+    """
+    return mock.patch.object(HypothesisProvider, "_maybe_draw_constant", return_value=None)
 
 
 class _Example:

@@ -37,7 +37,7 @@ class Search(Coverage):
     the different ways in which moves were cut off by a loss of power. `cuts_unjudged` counts those
     that cannot be judged, since untold events may have happened. After so many last moves as are
     `remembered`, every move was tried in each state. `moves` are those of a walk that were
-    tried, and those met.
+    tried, and those met. No search by length ends for its number of operations before `depth_min`.
     """
 
     scope: Scope
@@ -52,13 +52,15 @@ class Search(Coverage):
     never_offered: int = 0
     remembered: int = 0
     moves: tuple[int, int] = (0, 0)
+    depth_min: int = 0
     cuts: int = 0
     cuts_unjudged: int = 0
     chains: Chains = field(default_factory=Chains)
 
     def is_to_stop(self, interrupted: Callable[[], str], operations_max: int) -> bool:
         """Return whether a finding, interrupt or budget ends the search, and record which."""
-        ended = f"{operations_max} operations" if self.operations >= operations_max else ""
+        is_enough = self.operations >= operations_max and self.depth >= self.depth_min
+        ended = f"{operations_max} operations" if is_enough else ""
         self.stopped_by = self.stopped_by or interrupted() or ended
         return bool(self.stopped_by)
 

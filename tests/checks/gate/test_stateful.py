@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.internal.cache import LRUCache
+from hypothesis.internal.conjecture import providers
 from msgspec.structs import replace
 
-from brokerproof.checks.gate import gate
+from brokerproof.checks.gate import gate, stateful
 from brokerproof.checks.gate.gate import Budget, Report, run_stateful
 from brokerproof.checks.gate.gate_run import Clock, GateRun
 from brokerproof.checks.gate.stateful import WAITING, Sampling, sample
@@ -88,3 +97,33 @@ def test_a_shorter_form_that_does_not_recur_is_not_kept(monkeypatch: pytest.Monk
     assert len(found.steps) > 2
     assert found.again is not None
     assert found.again[0] == found.again[1]
+
+
+def drawn_beside(constants: Sequence[int]) -> list[int]:
+    """Return numbers drawn while a local module with these constants is loaded."""
+    drawn: list[int] = []
+
+    @seed(0)
+    @settings(max_examples=400, database=None)
+    @given(st.integers(0, 4_095))
+    def draw(number: int) -> None:
+        drawn.append(number)
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "constants_of_a_user.py"
+        path.write_text(f"NUMBERS = {list(constants)}\n", encoding="utf-8")
+        spec = spec_from_file_location(path.stem, path)
+        assert spec is not None
+        if constants:
+            patch.setitem(sys.modules, path.stem, module_from_spec(spec))
+        # What Hypothesis has read once it keeps.
+        patch.setattr(providers, "CONSTANTS_CACHE", LRUCache(1_024))
+        draw()
+    return drawn
+
+
+def test_constants_in_the_source_of_a_candidate_do_not_change_what_is_drawn() -> None:
+    with stateful._drawing_from_the_seed_alone():
+        assert drawn_beside(range(101, 3_000, 7)) == drawn_beside(())
+    plain = drawn_beside(())
+    assert drawn_beside(range(102, 3_000, 7)) != plain
