@@ -18,6 +18,7 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from msgspec import structs
 
@@ -134,7 +135,7 @@ def _drawing_from_the_seed_alone() -> AbstractContextManager[object]:
 
     What is loaded differs between processes, and a candidate's own source would change its runs.
     """
-    return mock.patch.object(HypothesisProvider, "_maybe_draw_constant", return_value=None)
+    return mock.patch.object(HypothesisProvider, "_local_constants", Constants())
 
 
 class _Example:

@@ -125,7 +125,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def faulty(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Gathered:
     """What two workers gather of a candidate with a planted fault."""
     folder = tmp_path_factory.mktemp("faulty")
-    gathered = Gathered(plan_for(planted(folder), seeds=2, examples=12), folder / "histories")
+    gathered = Gathered(plan_for(planted(folder), seeds=2, examples=40), folder / "histories")
     run(spark, gathered, lambda: None, workers=2)
     return gathered
 
