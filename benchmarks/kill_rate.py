@@ -88,7 +88,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """What is hunted: a fault or a mutant."""
+        """The word `fault` or `mutant`."""
         return self.served.partition(":")[0]
 
     @property
@@ -126,7 +126,7 @@ def _hunted_in(form: str, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def wanted_of(case: Case) -> frozenset[str]:
-    """Return the requirements of which one must be broken."""
+    """Return the requirements; a case is found if one of them is broken."""
     if case.kind == "fault":
         return frozenset((faults()[case.name].requirement,))
     return frozenset(name for name, each in catalogue().items() if each.level is Level.MUST)

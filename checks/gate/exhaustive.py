@@ -83,7 +83,9 @@ def run_exhaustive(run: GateRun) -> None:
     early = _Early([], [])
     for first in (*FIRST_OPERATIONS, None):
         if first is None or isinstance(copier, Copier):
-            copier = _search_scopes(run, scopes, copier, jobs, early, first)
+            while scopes and not run.clock.reason():
+                done, copier = _search_scopes(run, scopes, copier, jobs, early, first)
+                scopes = scopes[done:]
             scopes, early.copied = early.copied, []
     deeper = early.played
     mixed = mixed_scopes(claims)
@@ -122,28 +124,11 @@ def _search_scopes(
     jobs: int,
     early: _Early,
     first: int | None,
-) -> Copier | str:
-    """Search scopes in order; return how the candidate is copied from now on.
-
-    `first` limits the operations of a first pass.
-    """
-    while scopes and not run.clock.reason():
-        done, copier = _search_in_one_grade(run, scopes, copier, jobs, early, first)
-        scopes = scopes[done:]
-    return copier
-
-
-def _search_in_one_grade(
-    run: GateRun,
-    scopes: Sequence[Scope],
-    copier: Copier | str,
-    jobs: int,
-    early: _Early,
-    first: int | None,
 ) -> tuple[int, Copier | str]:
     """Search scopes in order, as long as they are searched in one grade.
 
-    Returns how many were, and how the candidate is copied from now on.
+    Returns how many were, and how the candidate is copied from now on. `first` limits the
+    operations of a first pass.
     """
 
     def work(run: GateRun, number: int) -> _Searched:

@@ -31,8 +31,8 @@ class Budget:
     """The budget of a run: operations for each scope, examples, and a cap in seconds.
 
     `interleavings` is the number of classes run for each parallel case. Every run of `depth`
-    operations of each scope is tried, whatever `operations` says; of half as many for a candidate
-    outside this process.
+    operations of each scope is tried, even if that takes more than `operations`. A candidate
+    outside this process gets half of that depth.
     """
 
     operations: int = 25_000
@@ -65,7 +65,7 @@ def budget_of(
 ) -> Budget:
     """Return the budget of a level, with each number that is given instead of its own.
 
-    What is to cost less than the level need not reach its depth.
+    A number of operations that is given replaces the level's depth too.
     """
     level = EFFORTS[effort]
     return Budget(

@@ -133,7 +133,7 @@ def _settings(examples: int, *, shrinks: bool) -> settings:
 def _drawing_from_the_seed_alone() -> AbstractContextManager[object]:
     """Keep Hypothesis from drawing constants that it reads in the source of loaded modules.
 
-    What is loaded differs between processes, and a candidate's own source would change its runs.
+    Processes load different modules. A candidate's own source would change its runs, too.
     """
     return mock.patch.object(HypothesisProvider, "_local_constants", Constants())
 

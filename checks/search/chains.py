@@ -41,7 +41,7 @@ BEFORE: Final = 2
 Family: TypeAlias = Literal["message", "consumer", "channel", "queue"]
 Thing: TypeAlias = tuple[Family, str]
 Chain: TypeAlias = tuple[Family, tuple[str, ...], str]
-"""What is touched, the kinds of the steps before, and the kind of the last one."""
+"""The family of the thing, the kinds of the steps before, and the kind of the last step."""
 
 Past: TypeAlias = dict[Thing, tuple[str, ...]]
 """The kinds of the last steps of a run that touched each thing."""

@@ -107,9 +107,9 @@ class Search(Coverage):
 YOUNG_MAX = 3_000
 """The number of new objects before Python looks for unreachable ones.
 
-It is far more than Python's 700, of which most would still be in use. The parts of a copied broker
-refer to each other, so only the collector frees them. It is few enough for this memory to be in the
-processor's cache still when it is used again.
+It is far more than Python's default of 700: most of 700 new objects would still be in use. The
+parts of a copied broker refer to each other, so only the collector frees them. It is few enough for
+this memory to be in the processor's cache still when it is used again.
 """
 
 OLDER_MAX = 20
