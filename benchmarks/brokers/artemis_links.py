@@ -1,10 +1,10 @@
 """Measure two habits of links of Artemis over AMQP 1.0, on a private broker.
 
 Gets: a link is given a credit of one, and drains, while a message waits. Prints how many gets find
-nothing, where all gets share a link and where each has its own. Settled links: the broker settles
-what it sends on a link while another client publishes; the link leaves at once, or it takes its
-credit back, waits for the broker's answer to another request, and leaves then. Prints how many
-messages neither came on it nor are left.
+nothing, where all gets share a link and where each has its own. Credit: a link takes its credit
+back while another client publishes. Prints how many messages stay with the link, neither sent on it
+nor left in the queue, how many of them come once it has credit again, and how many are lost if the
+link leaves instead.
 
     python benchmarks/brokers/artemis_links.py [GETS]
 """
@@ -15,14 +15,14 @@ import sys
 
 import proton
 
-from brokerproof.candidates.amqp10.connection import Connection, connect
+from brokerproof.candidates.amqp10.connection import Connection, connect, heard
 from brokerproof.candidates.amqp10.dialect import Dialect
 from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.deadline import Deadline
 
 GETS = 2_000
-LINKS, EACH, CREDIT = 100, 20, 100_000
+LINKS, EACH, CREDIT, SILENCE_S = 500, 20, 100_000, 0.02
 DIALECT = Dialect(capability="queue")
 
 
@@ -68,8 +68,7 @@ class Client:
 
     def get(self, link: proton.Receiver, most: int = 1) -> None:
         """Take at most so many messages."""
-        link.drain(most)
-        self.connection.until(lambda: not link.draining())
+        self.connection.drain(link, most)
 
     def take_the_rest(self) -> None:
         """Empty the queue."""
@@ -95,23 +94,34 @@ def gets(url: str, count: int, *, shared: bool) -> int:
     return empty
 
 
-def settled(url: str, *, takes_back: bool) -> int:
-    """Return how many messages neither came on a settled link nor are left when it has gone."""
-    client, other = (Client(url, f"settled-{takes_back}") for _ in range(2))
+def stuck(url: str, *, settled: bool, again: bool) -> tuple[int, int]:
+    """Return how many messages stay with a link without credit, and how many come in the end.
+
+    The end is that the link is given credit `again`, or that it leaves and the queue is emptied.
+    """
+    client, other = (Client(url, f"credit-{settled}-{again}") for _ in range(2))
+    stay = end = 0
     for _ in range(LINKS):
-        link = client.receiver(settled=True)
+        client.came = other.came = 0
+        link = client.receiver(settled=settled)
         link.flow(CREDIT)
         client.connection.flush()
         deliveries = [other.send() for _ in range(EACH)]
-        if takes_back:
-            link.flow(-link.credit)
-            client.connection.flush()
-            client.connection.end(client.connection.session())
-        client.connection.detach(link)
+        link.flow(-link.credit)
+        client.connection.end(client.connection.session())
         for delivery in deliveries:
             other.confirmed(delivery)
-        client.take_the_rest()
-    return LINKS * EACH - client.came
+        other.take_the_rest()
+        before = client.came + other.came
+        if again:
+            link.flow(CREDIT)
+            while heard([client.connection], SILENCE_S):
+                pass
+        client.connection.detach(link)
+        other.take_the_rest()
+        stay += EACH - before
+        end += client.came + other.came - before
+    return stay, end
 
 
 def main() -> None:
@@ -121,10 +131,12 @@ def main() -> None:
         for shared in (True, False):
             where = "one link for all" if shared else "a link for each"
             print(f"gets, {where}: {gets(server.url, count, shared=shared)} empty, {count} found")
-        for takes_back in (False, True):
-            how = "takes its credit back" if takes_back else "leaves at once"
-            lost = settled(server.url, takes_back=takes_back)
-            print(f"a settled link that {how}: {lost} of {LINKS * EACH} messages lost")
+        for settled in (True, False):
+            for again in (True, False):
+                stay, end = stuck(server.url, settled=settled, again=again)
+                link = "settled link" if settled else "link"
+                how = "it has credit again" if again else "it has left"
+                print(f"{stay} of {LINKS * EACH} stay with a {link}, {end} come when {how}")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ that returns.
 **When an operation has happened.** A disposition is not answered. A request on the same connection
 follows it (`Dialect.round_trip`); its answer means that the disposition was handled before.
 
-**Cancel.** A link that is detached gives its messages back. So a cancelled consumer's credit is
-taken away, and the link stays as long as it holds something.
+**Cancel.** A link that is detached gives its messages back. So a cancelled consumer's link is
+drained, and stays as long as it holds something. To take its credit back is not enough: a message
+that Artemis is sending then stays with the link until that has credit again.
 """
 
 from __future__ import annotations
@@ -195,9 +196,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
         control = self._pool.control
         link = self._receiver(control, self._session, name)
         link.snd_settle_mode = proton.Link.SND_SETTLED
-        control.attach(link)
-        link.drain(CREDIT_MAX)
-        control.until(lambda: not link.draining())
+        control.drain(control.attach(link), CREDIT_MAX)
         control.detach(link)
 
     # With a channel.
@@ -257,12 +256,21 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             # The broker drops messages that it is sending when such a link leaves.
             self._drain()
         else:
-            link.flow(-link.credit)
-            self._round_trip(channel, self._dialect.round_trip)
+            self._end_credit(channel, [link])
         del consumer
         if not any(held.handle.link is link for held in self._now.unsettled.values()):
             channel.links.remove(link)
             connection.detach(link)
+
+    def _end_credit(self, channel: Actor, links: list[proton.Receiver]) -> None:
+        if self._profile.claims.get:
+            for link in links:
+                channel.connection.drain(link, 0)
+            return
+        # Without gets no drain is known to work: RabbitMQ 3 ends the session.
+        for link in links:
+            link.flow(-link.credit)
+        self._round_trip(channel, self._dialect.round_trip)
 
     def _take(self, channel: Actor, operation: Get) -> Error | None:
         name = self._now.queues[operation.queue].name
@@ -275,8 +283,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             gone = functools.partial(_forget, channel.getters, operation.queue)
             connection.closers[link.name] = gone
         connection.receivers[link.name] = functools.partial(self._delivered, operation, link)
-        link.drain(1)
-        connection.until(lambda: not link.draining())
+        connection.drain(link, 1)
         return OK
 
     def _settle_at(self, operation: Settlement, place: Place[Handle]) -> Error | None:
@@ -298,9 +305,7 @@ class Amqp10Candidate(WireCandidate[Actor, Handle]):
             for link in filter(_is_settled, channel.links):
                 connection.detach(link)
             holding = [link for link in channel.links if not _is_settled(link)]
-            for link in holding:
-                link.flow(-link.credit)
-            self._round_trip(channel, self._dialect.round_trip)
+            self._end_credit(channel, holding)
             for link in (*holding, *channel.getters.values()):
                 connection.detach(link)
         # With its session each link ends, and a broker may say so by a detach: asked for, not told.

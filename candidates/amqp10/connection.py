@@ -136,6 +136,11 @@ class Connection:
             self.forget(link)
             raise Closed(why)
 
+    def drain(self, link: proton.Receiver, credit: int) -> None:
+        """Give a link so much more credit, and have the broker use it now or return it all."""
+        link.drain(credit)
+        self.until(lambda: not link.draining())
+
     def detach(self, link: proton.Link) -> None:
         """Detach a link for good."""
         self._asked_to_close.add(link.name)
