@@ -32,7 +32,7 @@ class Budget:
 
     `interleavings` is the number of classes run for each parallel case. Every run of `depth`
     operations of each scope is tried, even if that takes more than `operations`. A candidate
-    outside this process gets half of that depth.
+    outside this process gets half of that depth, and a broker on the wire half of the examples.
     """
 
     operations: int = 25_000
@@ -45,9 +45,9 @@ class Budget:
 Effort: TypeAlias = Literal["quick", "normal", "deep"]
 
 EFFORTS: dict[Effort, Budget] = {
-    "quick": Budget(operations=500, examples=8, interleavings=5, depth=2),
-    "normal": Budget(operations=6_000, examples=100, interleavings=60, depth=4),
-    "deep": Budget(operations=25_000, examples=200, interleavings=200, depth=6),
+    "quick": Budget(operations=500, examples=16, interleavings=5, depth=2),
+    "normal": Budget(operations=6_000, examples=200, interleavings=60, depth=4),
+    "deep": Budget(operations=25_000, examples=400, interleavings=200, depth=6),
 }
 """What each level of effort tries; every stage takes its share from these numbers.
 

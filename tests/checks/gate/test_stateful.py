@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.internal.cache import LRUCache
 from hypothesis.internal.conjecture import providers
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from brokerproof.checks.gate import gate, stateful
@@ -123,7 +125,18 @@ def drawn_beside(constants: Sequence[int]) -> list[int]:
 
 
 def test_constants_in_the_source_of_a_candidate_do_not_change_what_is_drawn() -> None:
-    with stateful._drawing_from_the_seed_alone():
+    with stateful._each_drawn_anew():
         assert drawn_beside(range(101, 3_000, 7)) == drawn_beside(())
     plain = drawn_beside(())
     assert drawn_beside(range(102, 3_000, 7)) != plain
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_no_two_examples_begin_alike(*, anew: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not anew:
+        monkeypatch.setattr(stateful, "_each_drawn_anew", nullcontext)
+    subject = Subject("sound", broker().hello(), broker, in_process=True)
+    beginnings: set[bytes] = set()
+    found = Sampling(heard=lambda steps: beginnings.add(encode([each.move for each in steps[:6]])))
+    sample(subject, found, seed=0, examples=40, interrupted=lambda: "")
+    assert (len(beginnings) == found.examples) == anew
