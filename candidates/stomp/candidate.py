@@ -61,14 +61,15 @@ LEFTOVER_S = 0.2
 
 @dataclass(eq=False)
 class Subscription:
-    """A consumer at the broker: where, by which names, and whose.
+    """A consumer at the broker: where, the headers of its frame SUBSCRIBE, whose, by which names.
 
     `left_behind` are the messages of its queue when it had left.
     """
 
     connection: Connection
-    names: list[str]
+    headers: dict[str, str]
     operation: Consume
+    names: list[str] = field(default_factory=list)
     has_ended: bool = False
     is_leaving: bool = False
     left_behind: frozenset[str] = frozenset()
@@ -186,24 +187,36 @@ class StompCandidate(WireCandidate[Channel, Held]):
         if self._dialect.subscriptions_for(operation) > SUBSCRIPTIONS_MAX:
             return unsupported(f"no windows above {SUBSCRIPTIONS_MAX}")
         now, name = self._now, operation.consumer
-        queue = now.queues[operation.queue]
-        connection = self._connection_for(channel)
-        names = [self._new_name() for _ in range(self._dialect.subscriptions_for(operation))]
-        made = Subscription(connection, names, operation)
+        queue, connection = now.queues[operation.queue], self._connection_for(channel)
+        headers = self._dialect.to_subscribe(queue.name, queue.declared, operation)
+        made = Subscription(connection, headers, operation)
         # All is in place before the broker answers, since messages may come before the receipt.
         channel.subscriptions[name] = made
-        now.subscriptions |= dict.fromkeys(names, made)
         now.note_consumer(operation, Held(made))
-        headers = self._dialect.to_subscribe(queue.name, queue.declared, operation)
-        for receipt in [connection.ask("SUBSCRIBE", {"id": each, **headers}) for each in names]:
-            connection.wait_for(receipt)
+        self._add_to(made, self._dialect.subscriptions_for(operation))
         while operation.mode == "browse" and not made.has_ended:
             connection.read_what_is_there()
         return None
 
-    def _new_name(self) -> str:
-        self._subscriptions_made += 1
-        return f"s{self._subscriptions_made}"
+    def _add_to(self, subscription: Subscription, count: int) -> None:
+        """Subscribe for a consumer so many times."""
+        first, ask = self._subscriptions_made + 1, subscription.connection.ask
+        self._subscriptions_made += count
+        names = [f"s{number}" for number in range(first, first + count)]
+        subscription.names += names
+        self._now.subscriptions |= dict.fromkeys(names, subscription)
+        for receipt in [ask("SUBSCRIBE", {"id": each, **subscription.headers}) for each in names]:
+            subscription.connection.wait_for(receipt)
+
+    def _widen_what_is_full(self) -> bool:
+        """Subscribe anew for a consumer without a limit of which each part holds a message."""
+        for name, place in self._now.consumers.items():
+            full, split = place.handle.subscription, self._dialect.split_window
+            unlimited = split and full.keeps and full.operation.credit.messages is None
+            if unlimited and self._now.owed.held_by(name) >= len(full.names):
+                self._add_to(full, split)
+                return True
+        return False
 
     def _connection_for(self, channel: Channel) -> Connection:
         if self._dialect.connection_per == "channel" and channel.connections:
@@ -307,6 +320,8 @@ class StompCandidate(WireCandidate[Channel, Held]):
         )
 
     def _hear(self, seconds: float) -> bool:
+        if self._widen_what_is_full():
+            return True
         ready = arrived(self._in_use(), seconds)
         for connection in ready:
             connection.read_what_is_there()

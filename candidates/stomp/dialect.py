@@ -42,7 +42,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     empty text leaves the header out. Where ACK settles all earlier messages of a subscription too,
     or a subscription is given one message at a time (often with mode ``client``), `split_window` is
     not 0: a consumer then has a subscription for each message of its window, and so many for an
-    unlimited one.
+    unlimited one, and as many again whenever each of these holds a message.
 
     `reject_by` is the frame that discards a message; with `NACK` it carries `reject_headers`.
     `release_headers`, if given, make NACK return the message.

@@ -257,6 +257,26 @@ def test_a_split_window_makes_a_cumulative_acknowledgement_settle_one_message(
             assert ("a" in client.contents()) == splits
 
 
+@pytest.mark.parametrize("widens", [True, False])
+def test_a_split_consumer_without_a_limit_is_given_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, widens: bool
+) -> None:
+    if not widens:
+        monkeypatch.setattr(StompCandidate, "_widen_what_is_full", lambda _: False)
+    profile = tmp_path / "fake.toml"
+    profile.write_text(PROFILE.format(dialect=SPLITS), "utf-8")
+    with FakeBroker("1.0") as broker:
+        url = broker.url.replace("generic-stomp", str(profile))
+        with closing(StompCandidate(url)) as candidate:
+            client = Client(candidate)
+            sent = [f"m{number}" for number in range(20)]
+            client.publish(*sent)
+            client.consume("c0")
+            assert client.drain() == (sent if widens else sent[:8])
+            assert client.do(Cancel(consumer="c0")) == []
+            assert {*client.contents()} == {*sent}
+
+
 def test_closing_a_channel_tells_what_it_was_given_and_returns_it(client: Client) -> None:
     client.consume("c0", window=2)
     client.publish("a", "b", "c")
