@@ -1,4 +1,7 @@
-"""The one exception of this folder: a candidate that cannot be reached, in one line."""
+"""The one exception of this folder: a candidate that cannot be reached, in one line.
+
+No password is in that line.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ class CandidateUnavailable(Exception):
     """
 
     def __init__(self, where: str, *, what: str, remedy: str) -> None:
-        self.where = where
+        self.where = without_password(where)
         self.what = _in_one_line(what)
         self.remedy = remedy
-        super().__init__(f"{where}: {self.what}; {remedy}")
+        super().__init__(f"{self.where}: {self.what}; {remedy}")
 
 
 def described(error: BaseException) -> str:
@@ -34,3 +37,18 @@ def _in_one_line(text: str) -> str:
     if len(folded) <= REASON_CHARACTERS_MAX:
         return folded
     return folded[: REASON_CHARACTERS_MAX - 1] + "…"
+
+
+HIDDEN = "***"
+"""The text that replaces a password in an address."""
+
+
+def without_password(address: str) -> str:
+    """Return an address as reports show it: `scheme://user:***@host`."""
+    scheme, separator, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    credentials, at, host = authority.rpartition("@")
+    user, colon, _ = credentials.partition(":")
+    if not (separator and at and colon):
+        return address
+    return f"{scheme}://{user}:{HIDDEN}@{host}{slash}{path}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.conversation import CannotCopy
 from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.oracle.attribution import LATE_OR_GONE
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.explanations import expected_and_seen
-from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.search.counterexamples import (
     Certificate,
     Counterexample,

@@ -175,6 +175,13 @@ def open_subject(
         return _private(address)
     if address.startswith(REFERENCE):
         return _in_process(address, lambda: _reference(address))
+    scheme, is_url, _ = address.partition("://")
+    if is_url:
+        raise CandidateUnavailable(
+            address,
+            what=f"the scheme {scheme} is not known",
+            remedy=f"use one of {', '.join(ON_THE_WIRE)}",
+        )
     return _in_process(address, starting(address))
 
 

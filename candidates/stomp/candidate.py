@@ -7,7 +7,7 @@ profile says. The life of a candidate, and the checks that all wire protocols sh
 **When an operation has happened.** Each frame asks for a receipt, which the broker sends when it
 has handled the frame. Messages that come before the receipt are told with the operation.
 
-**When nothing more will come.** Receipts overtake messages on every broker that was tried, so a
+**When nothing more will come.** Receipts overtake messages on most brokers that were tried, so a
 drain waits for the deliveries that must come (`owed.py`). Only if one of them does not come, a
 silence decides that it never will; its length was measured at the start.
 

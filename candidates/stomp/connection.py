@@ -26,7 +26,7 @@ from brokerproof.candidates.stomp.frames import (
     encoded,
 )
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
-from brokerproof.candidates.wire.deadline import connected
+from brokerproof.candidates.wire.deadline import Unanswered, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,6 +66,7 @@ class Connection:
 
     def __init__(self, address: Address, deadline: Deadline, versions: Sequence[Version]) -> None:
         self._deadline = deadline
+        self._asked: dict[str, str] = {}
         self._receipts: set[str] = set()
         self._requests = 0
         self.take: Callable[[Frame], None] = _drop
@@ -115,6 +116,7 @@ class Connection:
         """Send a frame that the broker must confirm, and return the name of the receipt."""
         self._requests += 1
         receipt = f"r{self._requests}"
+        self._asked[receipt] = command
         self.send(Frame(command, {**headers, "receipt": receipt}, body))
         return receipt
 
@@ -122,9 +124,13 @@ class Connection:
         """Read until the receipt has come; the messages before it are taken."""
         self._handle_waiting()
         while receipt not in self._receipts:
-            self._receive()
+            try:
+                self._receive()
+            except TimeoutError as error:
+                raise Unanswered(f"there is no RECEIPT for {self._asked[receipt]}") from error
             self._handle_waiting()
         self._receipts.discard(receipt)
+        del self._asked[receipt]
 
     def request(self, command: str, headers: Mapping[str, str], body: bytes = b"") -> None:
         """Send a frame and wait for its receipt."""

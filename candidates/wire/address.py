@@ -112,10 +112,8 @@ class Address:
 
 
 def _bad_address(url: str, protocol: str, what: str) -> CandidateUnavailable:
-    before, at, after = url.rpartition("@")
-    shown = f"{before.split('://')[0]}://…@{after}" if at else url
     return CandidateUnavailable(
-        shown,
+        url,
         what=what,
         remedy=f"write {protocol}://user:password@host:port/vhost, with ?profile=NAME if needed",
     )

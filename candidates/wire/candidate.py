@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, assert_never
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.barrier import Patience, measured, sweeps
 from brokerproof.candidates.wire.crashes import Crashes
-from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline
+from brokerproof.candidates.wire.deadline import ANSWER_DEADLINE_S, Deadline, said
 from brokerproof.candidates.wire.errors import refused, unsupported
 from brokerproof.candidates.wire.example import ChannelT, Example, HandleT, Names, Place, Queue
 from brokerproof.candidates.wire.profile import RoundTrips, Silence
@@ -130,9 +130,9 @@ class WireCandidate(ABC, Generic[ChannelT, HandleT]):
         try:
             error = self._carry_out(operation)
             self._tell_deleted()
-        except TimeoutError:
+        except TimeoutError as late:
             # The answer may still come, and would be taken for that of a later operation.
-            error = Error("timeout", f"no answer within {ANSWER_DEADLINE_S:.0f} s")
+            error = Error("timeout", said(late, ANSWER_DEADLINE_S))
             now.fault = Error("timeout", f"{name_of(operation)} was not answered; reset to go on")
         except self.LOST as lost:
             error, now.fault = self._lost_as_errors(lost)

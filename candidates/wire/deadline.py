@@ -17,6 +17,16 @@ CONNECT_DEADLINE_S = 10.0
 ANSWER_DEADLINE_S = 10.0
 
 
+class Unanswered(TimeoutError):
+    """The broker did not answer in time; the message says which answer is missing."""
+
+
+def said(late: TimeoutError, limit_s: float) -> str:
+    """Return what to say of an operation that was not answered within its limit."""
+    missing = f": {late}" if isinstance(late, Unanswered) else ""
+    return f"no answer within {limit_s:.0f} s{missing}"
+
+
 class Deadline:
     """The moment by which a broker must have answered, shared by all connections of a candidate."""
 

@@ -21,6 +21,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from brokerproof.candidates.crash_commands import Power
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.commands.configuration import Settings, asked
 from brokerproof.checks.commands.expectations import expected_ids, known_ids, unmet, untested
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
@@ -40,7 +41,6 @@ from brokerproof.checks.report.verdict_file import (
     VerdictFile,
     candidate_record,
     verdict_file,
-    without_password,
 )
 from brokerproof.checks.subjects import ON_THE_WIRE, default_addresses
 from brokerproof.checks.trace.moves import visible

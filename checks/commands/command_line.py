@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from brokerproof.candidates.crash_commands import PowerFailed
+from brokerproof.candidates.unavailable import HIDDEN, without_password
 from brokerproof.checks.commands.check import check
 from brokerproof.checks.commands.configuration import WrongConfiguration, asked, read_settings
 from brokerproof.checks.commands.explore import explore
@@ -99,14 +100,17 @@ def replay(
         _rejudge(file, requirements)
     found = _read(file)
     address = candidate or found.candidate
-    if f":{verdict_file.HIDDEN}@" in address:
-        raise CannotRun(f"{file}: the password is not kept in reports; name the candidate with it")
+    if f":{HIDDEN}@" in address:
+        again = address.replace(HIDDEN, "PASSWORD")
+        raise CannotRun(
+            f"{file}: the password is not kept in reports; try brokerproof replay {file} '{again}'"
+        )
     power = power_over((address,), crash_command, restart_command)
     try:
         with closing(opened(address, power)) as subject:
             result = replay_on(found, subject)
     except CannotStart as error:
-        raise CannotRun(f"{verdict_file.without_password(address)}: {error}") from error
+        raise CannotRun(f"{without_password(address)}: {error}") from error
     except PowerFailed as error:
         raise CannotRun(str(error)) from error
     _say(result)

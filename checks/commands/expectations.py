@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.gate.gate_run import Report
-from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.spec.nearest import meant
 from brokerproof.spec.requirements import Requirement

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.gate.gate_run import Report
-from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.verdicts import Judgement, Outcome, Verdict, judgement
 from brokerproof.spec.requirements import catalogue
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.unavailable import CandidateUnavailable, without_password
 from brokerproof.checks.commands.check import chosen_requirements
 from brokerproof.checks.commands.configuration import Settings, WrongConfiguration, read_settings
 from brokerproof.checks.commands.expectations import expected_ids
@@ -27,7 +27,6 @@ from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     VerdictRecord,
     candidate_record,
-    without_password,
 )
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.subjects import open_subject

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.gate.gate_run import Departure, Report
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.verdicts import WORST_FIRST, Counts, ExitStatus, Judgement, Outcome
@@ -235,21 +236,6 @@ def verdict_file(
         complaints=complaints,
         candidates=candidates,
     )
-
-
-HIDDEN = "***"
-"""The text that replaces a password in an address."""
-
-
-def without_password(address: str) -> str:
-    """Return an address as reports show it: `scheme://user:***@host`."""
-    scheme, separator, rest = address.partition("://")
-    authority, slash, path = rest.partition("/")
-    credentials, at, host = authority.rpartition("@")
-    user, colon, _ = credentials.partition(":")
-    if not (separator and at and colon):
-        return address
-    return f"{scheme}://{user}:{HIDDEN}@{host}{slash}{path}"
 
 
 def worst_first(verdicts: tuple[VerdictRecord, ...]) -> list[VerdictRecord]:

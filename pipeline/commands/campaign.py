@@ -22,6 +22,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.commands.check import (
     check,
     chosen_requirements,
@@ -38,7 +39,6 @@ from brokerproof.checks.report.terminal import show
 from brokerproof.checks.report.verdict_file import (
     candidate_record,
     verdict_file,
-    without_password,
 )
 from brokerproof.checks.verdicts import ExitStatus, status_of
 from brokerproof.checks.workers.interrupts import Interrupts

@@ -30,7 +30,7 @@ from rich.console import Console
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFailed
 from brokerproof.candidates.driver.candidate import DriverCandidate
 from brokerproof.candidates.signals import SIGNALS
-from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.candidates.unavailable import CandidateUnavailable, without_password
 from brokerproof.candidates.wire import crashes
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
@@ -39,7 +39,6 @@ from brokerproof.checks.commands.options.crash import commands_of, crash_options
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.report.verdict_file import without_password
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, REFERENCE, WIRE, open_subject
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.commands.check import Engines, Judging, Recorded, judge_history

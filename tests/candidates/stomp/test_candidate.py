@@ -403,7 +403,12 @@ def test_a_broker_that_hangs_is_a_timeout_until_the_next_reset(
     broker.deaf_to.add("SEND")
     with monkeypatch.context() as impatient:
         impatient.setattr(wire, "ANSWER_DEADLINE_S", 0.1)
-        assert client.error(Publish(queue="q", message=Message(id="a"))) == "timeout"
+        late = client.candidate.handle(Publish(queue="q", message=Message(id="a"))).error
+        assert late is not None
+        assert (late.code, late.message) == (
+            "timeout",
+            "no answer within 0 s: there is no RECEIPT for SEND",
+        )
         assert client.error(Drain()) == "timeout"
     broker.deaf_to.clear()
     client.do(Reset(), Declare(queue="q", order=Fifo()))

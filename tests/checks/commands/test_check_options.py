@@ -280,7 +280,7 @@ def test_a_counterexample_whose_password_was_left_out_asks_for_it(tmp_path: Path
     path = tmp_path / "counterexamples" / "fifo-order.json"
     text = path.read_text("utf-8").replace(STACK, "amqp091://me:***@127.0.0.1:1/")
     path.write_text(text, encoding="utf-8")
-    assert "name the candidate with it" in refusal(run("replay", path))
+    assert "'amqp091://me:PASSWORD@127.0.0.1:1/'" in refusal(run("replay", path))
     assert run("replay", path, BOX).exit_code == 0
 
 

@@ -81,6 +81,7 @@ WRONG = [
     (("check", f"{REFERENCE}?runner=lazy"), "runner must be one of eager, drain, not 'lazy'"),
     (("check", f"{REFERENCE}?runner"), "parameter 'runner'"),
     (("check", "nowhere.to.be:found"), "there is no module 'nowhere'"),
+    (("check", "stompp://me:secret@there/"), "stompp://me:***@there/: the scheme stompp is not"),
     (("check", f"{CANDIDATES}:Nothing"), "'Nothing' is not defined there"),
     (("check", f"{CANDIDATES}:broken_factory"), "the factory failed with OSError: no space left"),
     (("check", f"{CANDIDATES}:name_of"), "the factory failed with TypeError"),

@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft4Validator, ValidationError
 
+from brokerproof.candidates.unavailable import without_password
 from brokerproof.checks.commands.known_failures import KnownFailure
 from brokerproof.checks.gate.gate import Report, Stage
 from brokerproof.checks.oracle.oracle import Oracle
@@ -28,7 +29,6 @@ from brokerproof.checks.report.sarif import HELP, sarif
 from brokerproof.checks.report.verdict_file import (
     VerdictFile,
     candidate_record,
-    without_password,
 )
 from brokerproof.checks.search.counterexamples import (
     Certificate,
