@@ -151,7 +151,10 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         except amqp.ChannelError as closed:
             return refused(str(closed))
         except amqp.exceptions.MessageNacked:
-            return Error("internal", "the broker answered the message with basic.nack")
+            # Broker-J returns a message after its nack (deliverCurrentMessageIfComplete).
+            self._control.basic_qos(0, 0, False)
+            if not self._returned:
+                return Error("internal", "the broker answered the message with basic.nack")
         if self._returned:
             return refused(f"the broker returned the message: {self._returned[0]}")
         return OK

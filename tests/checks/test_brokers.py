@@ -6,7 +6,7 @@ shows in some runs only, so a known fault may also be kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 import pytest
@@ -24,6 +24,8 @@ from brokerproof.spec.protocol.operations import CloseChannel, Consume, Declare,
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 
 RABBITMQ = pytest.mark.rabbitmq
 FETCHED = pytest.mark.brokers
@@ -88,5 +90,22 @@ def test_a_queue_of_broker_j_goes_with_the_channel_that_its_last_message_is_on_t
         answer = candidate.handle(CloseChannel(channel="ch"))
         assert answer.error is None
         assert QueueDeleted(queue="q") in answer.events
+    finally:
+        subject.close()
+
+
+@FETCHED
+def test_a_message_that_broker_j_returns_after_its_nack_is_refused() -> None:
+    subject = open_subject("private:broker-j")
+    try:
+        candidate = cast("Amqp091Candidate", subject.fresh()[0])
+        for queue in "gone", "there":
+            assert candidate.handle(Declare(queue=queue, order=Fifo())).error is None
+        candidate._control.queue_delete(candidate.names["gone"])
+        lost = candidate.handle(Publish(queue="gone", message=Message(id="m0"))).error
+        assert lost is not None
+        assert lost.code == "refused"
+        assert "No route" in lost.message
+        assert candidate.handle(Publish(queue="there", message=Message(id="m1"))).error is None
     finally:
         subject.close()
