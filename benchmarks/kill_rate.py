@@ -71,6 +71,8 @@ NOT_IN_JSON: Final = ("negative-window-from-the-start",)
 ELSEWHERE: Final = ("activemq/", "qpid/pull/", "rabbitmq/")
 """Parts of the reference that `reference:qpid-push` does not run."""
 BESIDE_S_MAX: Final = 600
+CASES_PER_PROCESS: Final = 40
+"""A process keeps some 30 MB of each broker that it has loaded."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,14 @@ def _hunted_by_another(case: Case) -> Hunted | str:
     return Hunted(seconds, 0, 0 if own else None, frozenset(broken - own))
 
 
+def _all_hunted(every: Sequence[Case], jobs: int) -> Iterator[tuple[Case, Hunted | str]]:
+    """Yield each case and what came of it, in order."""
+    for start in range(0, len(every), CASES_PER_PROCESS):
+        some = every[start : start + CASES_PER_PROCESS]
+        with ProcessPoolExecutor(jobs) as pool:
+            yield from zip(some, pool.map(hunted, some), strict=True)
+
+
 def row_of(key: tuple[str, str, str], came: Sequence[tuple[Case, Hunted]]) -> list[str]:
     """Return the cells of a kind, form and effort."""
     found = [(case, each) for case, each in came if each.is_found]
@@ -246,15 +256,14 @@ def main() -> None:
     os.chdir(Path(__file__).parents[1])  # Drivers are started here, and import the tests.
     every = [*cases(chosen)]
     came: dict[tuple[str, str, str], list[tuple[Case, Hunted]]] = {}
-    with ProcessPoolExecutor(chosen.jobs) as pool:
-        for case, each in zip(every, pool.map(hunted, every), strict=True):
-            if isinstance(each, str):
-                print(f"left out: {case.served} {case.form}: {each}", flush=True)
-                continue
-            effort = "another" if case.beside else case.effort
-            came.setdefault((case.kind, case.form, effort), []).append((case, each))
-            if not each.is_found:
-                print(_missed(case, each), flush=True)
+    for case, each in _all_hunted(every, chosen.jobs):
+        if isinstance(each, str):
+            print(f"left out: {case.served} {case.form}: {each}", flush=True)
+            continue
+        effort = "another" if case.beside else case.effort
+        came.setdefault((case.kind, case.form, effort), []).append((case, each))
+        if not each.is_found:
+            print(_missed(case, each), flush=True)
     sys.stdout.write(table_of((row_of(key, each) for key, each in came.items()), HEADINGS) + "\n")
 
 

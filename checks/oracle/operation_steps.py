@@ -183,9 +183,11 @@ def leaves_by_consumer(operation: Operation, bindings: Bindings) -> TypeGuard[Cl
 def told_to_leavers(
     operation: CloseChannel, answer: Answer, bindings: Bindings
 ) -> tuple[list[tuple[str, list[Event]]], tuple[Event, ...]]:
-    """Return a closing channel's consumers as they subscribed, their events, and all others.
+    """Return a closing channel's consumers as they leave, their events, and all others.
 
-    What was told to a consumer happened before it left.
+    What was told to a consumer happened before it left. No document says which consumer leaves
+    first. Those with something held or told leave as they subscribed, and the others before them:
+    the broker then owes these nothing, so this asks the least of it.
     """
     leavers = [
         name
@@ -197,7 +199,9 @@ def told_to_leavers(
     for event in answer.events:
         consumer = event.consumer if isinstance(event, Delivered) else None
         told.get(consumer or "", others).append(event)
-    return [*told.items()], tuple(others)
+    concerned = {held.consumer for held in bindings.held.values()}
+    in_turn = sorted(told.items(), key=lambda each: bool(each[1]) or each[0] in concerned)
+    return in_turn, tuple(others)
 
 
 def leaving(consumer: str, bindings: Bindings) -> tuple[tuple[Step, ...], Bindings]:

@@ -117,3 +117,31 @@ def test_a_message_may_go_from_one_leaving_consumer_to_the_next() -> None:
 
     assert breaches(Oracle(claims)) == []
     assert breaches(Oracle(replace(claims, close="atomic"))) == ["nothing-twice"]
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_an_idle_consumer_may_leave_before_those_that_hold_something(*, is_idle: bool) -> None:
+    claims = replace(CLAIMS, event_order="per_consumer", close="each", consumer_priority=True)
+    consumers = [
+        Consume(channel="ch", queue="q", consumer="c0"),
+        Consume(channel="ch", queue="q", consumer="c1"),
+        Consume(channel="ch", queue="q", consumer="urgent", priority=1),
+    ]
+    given = [
+        Delivered(delivery="d0", consumer="c0", queue="q", message="m", redelivered=False),
+        Delivered(delivery="d1", consumer="c1", queue="q", message="m", redelivered=True),
+    ]
+    own = Delivered(delivery="d2", consumer="urgent", queue="q", message="n", redelivered=False)
+    steps: list[tuple[Operation, Answer]] = [
+        (Declare(queue="q", order=Fifo()), OK),
+        (Publish(queue="q", message=Message(id="m")), OK),
+        (consumers[0], OK),
+        (Drain(), Answer((given[0],))),
+        *((each, OK) for each in consumers[1:]),
+        *([] if is_idle else [(Publish(queue="q", message=Message(id="n")), Answer((own,)))]),
+        (CloseChannel(channel="ch"), Answer((given[1],))),
+        (Drain(), OK),
+    ]
+    oracle = Oracle(claims)
+    found = [each.requirement for step in steps for each in oracle.observe(*step)]
+    assert found == ([] if is_idle else ["consumer-priority"])
