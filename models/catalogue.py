@@ -110,7 +110,16 @@ CATALOGUE: dict[str, Listed] = {
                 contract.Entry: 1,
             },
             range(2),
-            _SMALL,
+            {
+                **_SMALL,
+                "one_by_one": 1,
+                "snapshots": 1,
+                "shows_held": 1,
+                "purges_held": 1,
+                "tells_deletions": 1,
+                "by_persistence": 1,
+                "persists": 1,
+            },
         ),
     ),
     "job-contract": Listed(
@@ -180,7 +189,7 @@ CATALOGUE: dict[str, Listed] = {
         Scope(
             {cursor_page_in.Message: 3, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
             range(4),
-            {"capacity": 2, "page": 2, "slides": cursor_room.window(3, words=1, bits=2)},
+            {"page": 2, "slides": cursor_room.window(3, words=1, bits=2)},
         ),
     ),
     "cursor-room": Listed(
@@ -188,7 +197,7 @@ CATALOGUE: dict[str, Listed] = {
         Scope(
             {cursor_page_in.Message: 4, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
             range(5),
-            {"capacity": 2, "slides": cursor_room.window(4, words=1, bits=2)},
+            {"slides": cursor_room.window(4, words=1, bits=2)},
         ),
     ),
     "queue-runner": Listed(

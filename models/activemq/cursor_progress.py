@@ -233,13 +233,14 @@ class CursorProgress(CursorRoom):
     def stored_is_given(self, m: Message) -> tuple[Bool, Bool]:
         """A stored message without a holder is given in the end (I7, I8).
 
-        The exceptions: no consumer takes messages, or a consumer returns one, which then goes
-        first.
+        The exceptions: there is no room in memory for any message, no consumer takes messages, or a
+        consumer returns one, which then goes first.
         """
         given = exists(Consumer, lambda c: self.holds[c, m] & self.attached[c])
         nobody = forall(Consumer, lambda c: ~self.takes[c])
         returned = exists(Message, lambda n: self.returned[n])
-        return self.stored[m] & ~given, given | ~self.stored[m] | nobody | returned
+        waits = self.stored[m] & ~given & (self.capacity > 0)
+        return waits, given | ~self.stored[m] | nobody | returned
 
     @leads_to(
         IS_READ,

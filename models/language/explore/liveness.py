@@ -10,13 +10,13 @@ where it is impossible.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import networkx as nx
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from brokerproof.models.language.core.model import LeadsTo, System
 from brokerproof.models.language.core.scope import (
@@ -33,9 +33,16 @@ from brokerproof.models.language.explore.column_search import ColumnSearch
 from brokerproof.models.language.read.columns import ColumnReading, Mask
 from brokerproof.models.language.read.word_sets import keys
 
-STATES_MAX = 100_000
-"""The most states without another limit: transitions are checked one by one."""
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
+STATES_MAX = 10_000_000
+"""The most states without another limit. A transition takes 12 bytes, and has some for a while."""
+
+NOT_REACHED, FIRST = -2, -1
+"""Instead of the transition by which a search came to a state."""
+
+Numbers: TypeAlias = "npt.NDArray[np.int64]"
 Way: TypeAlias = "list[tuple[int | None, int]]"
 """States by number, each with the instance that leads to it, if any."""
 
@@ -63,14 +70,26 @@ class Kept:
 
 def check(system: System, scope: Scope, *, states_max: int | None = None) -> list[Kept]:
     """Return for each property whether it is kept; raises `ModelError` for too large a scope."""
-    transitions = _Transitions(ColumnReading(system, scope), states_max or STATES_MAX)
+    fair = frozenset(name for progress in system.leads_to for name in progress.fair)
+    transitions = _Transitions(ColumnReading(system, scope), states_max or STATES_MAX, fair)
     return [transitions.judge(progress) for progress in system.leads_to]
 
 
-class _Transitions:
-    """All states of a scope by number, each with the instances and states that follow."""
+class _Reached(NamedTuple):
+    """A breadth-first search: the states as they were met, and the transition that led to each."""
 
-    def __init__(self, reading: ColumnReading, states_max: int) -> None:
+    order: Numbers
+    by: Numbers
+
+
+class _Transitions:
+    """All states of a scope by number, and the transitions between them.
+
+    A transition has an instance of an action, a source and a target. The transitions of a source
+    lie together, from `first` on, in the order of their instances.
+    """
+
+    def __init__(self, reading: ColumnReading, states_max: int, fair: frozenset[str]) -> None:
         search = ColumnSearch(reading, ())
         search.start(reading.initial_words())
         while sum(search.levels) <= states_max and search.advance(states_max):
@@ -82,16 +101,23 @@ class _Transitions:
             )
         self.reading = reading
         self.words = np.concatenate([search.level(d) for d in range(len(search.levels))])
-        self.initial = range(search.levels[0])
-        self.enabled: list[Mask] = list(reading.guards(self.words))
-        self.after: list[list[tuple[int, int]]] = [[] for _ in self.words]
+        self.initial = np.arange(search.levels[0])
+        self.enabled: dict[int, Mask] = {}
         known = keys(self.words)
         order = np.argsort(known)
-        for number, mask in enumerate(self.enabled):
-            successors = keys(reading.successors(number, self.words[mask]))
-            targets = order[np.searchsorted(known, successors, sorter=order)]
-            for source, target in zip(np.flatnonzero(mask).tolist(), targets.tolist(), strict=True):
-                self.after[source].append((number, target))
+        sources, targets, instances = [], [], []
+        for number, mask in enumerate(reading.guards(self.words)):
+            if reading.instances[number].action.name in fair:
+                self.enabled[number] = mask
+            after = keys(reading.successors(number, self.words[mask]))
+            sources.append(np.flatnonzero(mask).astype(np.int32))
+            targets.append(order[np.searchsorted(known, after, sorter=order)].astype(np.int32))
+            instances.append(np.full(len(after), number, dtype=np.int32))
+        source = np.concatenate(sources)
+        together = np.argsort(source, kind="stable")
+        self.source, self.target = source[together], np.concatenate(targets)[together]
+        self.instance = np.concatenate(instances)[together]
+        self.first = np.searchsorted(self.source, np.arange(len(self.words) + 1))
 
     def judge(self, progress: LeadsTo) -> Kept:
         scope = self.reading.scope
@@ -111,81 +137,78 @@ class _Transitions:
         self, progress: LeadsTo, variables: Mapping[Term, Term], premise: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
         waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
-        starts = np.flatnonzero(waiting & premise).tolist()
-        came_from = self._search(starts, waiting)
-        nearness = {state: number for number, state in enumerate(came_from)}
-        fair = [
-            component
-            for component in self._components(came_from, waiting)
-            if self._is_fair(component, progress.fair)
-        ]
-        if not fair:
+        reached = self._search(np.flatnonzero(waiting & premise), waiting)
+        component, is_fair = self._fair_components(waiting, progress.fair)
+        entries = reached.order[is_fair[component[reached.order]]]
+        if not len(entries):
             return None
-        entry, component = min(
-            ((min(states, key=nearness.__getitem__), states) for states in fair),
-            key=lambda pair: nearness[pair[0]],
-        )
-        way = _way(came_from, entry)
+        entry = int(entries[0])
+        way = self._way(reached, entry)
         everywhere = np.ones(len(self.words), dtype=np.bool_)
-        before = _way(self._search(self.initial, everywhere), way[0][1])
-        circle = self._circle(entry, component, progress.fair)
+        before = self._way(self._search(self.initial, everywhere), way[0][1])
+        circle = self._circle(entry, component == component[entry], progress.fair)
         return self._steps([*before, *way[1:]]), self._steps(circle)
 
-    def _search(self, starts: Iterable[int], allowed: Mask) -> dict[int, tuple[int, int] | None]:
-        """Return the reachable states, each with the instance and state before it."""
-        came_from: dict[int, tuple[int, int] | None] = dict.fromkeys(starts)
-        level = list(came_from)
-        while level:
-            new = []
-            for source in level:
-                for number, target in self.after[source]:
-                    if allowed[target] and target not in came_from:
-                        came_from[target] = (number, source)
-                        new.append(target)
-            level = new
-        return came_from
+    def _search(self, starts: Numbers, allowed: Mask) -> _Reached:
+        """Search all that is allowed, breadth first."""
+        by = np.full(len(self.words), NOT_REACHED)
+        by[starts] = FIRST
+        levels = [level := np.asarray(starts, dtype=np.int64)]
+        while len(level):
+            begins = self.first[level]
+            counts = self.first[level + 1] - begins
+            within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            taken = np.repeat(begins, counts) + within
+            target = self.target[taken]
+            is_new = allowed[target] & (by[target] == NOT_REACHED)
+            taken, target = taken[is_new], target[is_new]
+            at = np.sort(np.unique(target, return_index=True)[1])
+            level = target[at].astype(np.int64)
+            by[level] = taken[at]
+            levels.append(level)
+        return _Reached(np.concatenate(levels), by)
 
-    def _components(self, states: Iterable[int], allowed: Mask) -> Iterable[set[int]]:
-        """Return the strongly connected components of these states, all within `allowed`."""
-        graph = nx.DiGraph()
-        for state in states:
-            graph.add_node(state)
-            graph.add_edges_from(
-                (state, target) for _, target in self.after[state] if allowed[target]
-            )
-        components: Iterable[set[int]] = nx.strongly_connected_components(graph)
-        return components
+    def _fair_components(self, waiting: Mask, fair: tuple[str, ...]) -> tuple[Numbers, Mask]:
+        """Return each state's strongly connected component, and in which a fair run can stay.
 
-    def _is_fair(self, component: set[int], fair: tuple[str, ...]) -> bool:
-        """Whether a run can stay in the component and be fair."""
-        taken = {n for state in component for n, target in self.after[state] if target in component}
-        members = sorted(component)
-        return all(
-            number in taken or not self.enabled[number][members].all()
-            for number, instance in enumerate(self.reading.instances)
-            if instance.action.name in fair
-        )
+        The graph is that of the waiting states; no run stays in any other.
+        """
+        inside = waiting[self.source] & waiting[self.target]
+        source, target = self.source[inside], self.target[inside]
+        size = len(self.words)
+        graph = csr_array((np.ones(len(source), np.bool_), (source, target)), shape=(size, size))
+        count, component = connected_components(graph, directed=True, connection="strong")
+        is_fair = np.zeros(count, dtype=np.bool_)
+        is_fair[component[waiting]] = True
+        stays = component[source] == component[target]
+        taken_in, instance = component[source[stays]], self.instance[inside][stays]
+        for number, enabled in self.enabled.items():
+            if self.reading.instances[number].action.name in fair:
+                is_due = np.ones(count, dtype=np.bool_)
+                is_due[taken_in[instance == number]] = False
+                is_due[component[waiting & ~enabled]] = False
+                is_fair &= ~is_due
+        return component, is_fair
 
-    def _circle(self, entry: int, component: set[int], fair: tuple[str, ...]) -> Way:
+    def _circle(self, entry: int, inside: Mask, fair: tuple[str, ...]) -> Way:
         """Return a fair cycle from a state of the component.
 
         It joins shortest ways to the needs of each fair action, so it is not always the shortest.
         It is empty if the component is one state without a step to itself.
         """
-        inside = np.zeros(len(self.words), dtype=np.bool_)
-        inside[list(component)] = True
-        wanted = [n for n, i in enumerate(self.reading.instances) if i.action.name in fair]
         circle: Way = []
         here = entry
-        for number in wanted:
-            passed = [entry, *(state for _, state in circle)]
-            if any(n == number for n, _ in circle) or not self.enabled[number][passed].all():
+        for number, enabled in self.enabled.items():
+            if self.reading.instances[number].action.name not in fair:
                 continue
-            came_from = self._search([here], inside)
-            for state in came_from:
-                taken = [(n, t) for n, t in self.after[state] if n == number and t in component]
-                if taken or not self.enabled[number][state]:
-                    circle += [*_way(came_from, state)[1:], *taken[:1]]
+            passed = [entry, *(state for _, state in circle)]
+            if any(n == number for n, _ in circle) or not enabled[passed].all():
+                continue
+            reached = self._search(np.array([here]), inside)
+            for state in reached.order.tolist():
+                taken = [(n, t) for n, t in self._after(state) if n == number and inside[t]]
+                if taken or not enabled[state]:
+                    circle += [*self._way(reached, state)[1:], *taken[:1]]
                     here = circle[-1][1]
                     break
         return circle + self._way_back(here, entry, inside, moved=bool(circle))
@@ -194,12 +217,25 @@ class _Transitions:
         """Return a shortest way to the entry, of at least one step unless the cycle has moved."""
         if here == entry and moved:
             return []
-        came_from = self._search([here], inside)
-        for state in came_from:
-            for number, target in self.after[state]:
+        reached = self._search(np.array([here]), inside)
+        for state in reached.order.tolist():
+            for number, target in self._after(state):
                 if target == entry:
-                    return [*_way(came_from, state)[1:], (number, entry)]
+                    return [*self._way(reached, state)[1:], (number, entry)]
         return []
+
+    def _after(self, state: int) -> list[tuple[int, int]]:
+        """Return the transitions of a state: instances and targets."""
+        own = slice(self.first[state], self.first[state + 1])
+        return list(zip(self.instance[own].tolist(), self.target[own].tolist(), strict=True))
+
+    def _way(self, reached: _Reached, state: int) -> Way:
+        """Return the states on the way to `state`, each with the instance that leads to it."""
+        way: Way = []
+        while (taken := int(reached.by[state])) != FIRST:
+            way.append((int(self.instance[taken]), state))
+            state = int(self.source[taken])
+        return [*reversed([*way, (None, state)])]
 
     def _steps(self, way: Way) -> tuple[Step, ...]:
         states = self.reading.unpack(self.words[[state for _, state in way]]) if way else []
@@ -214,15 +250,3 @@ class _Transitions:
                 )
             steps.append(Step(name, arguments, state_in_words(self.reading.cells, values)))
         return tuple(steps)
-
-
-def _way(came_from: Mapping[int, tuple[int, int] | None], state: int) -> Way:
-    """Return the states on the way to `state`, each with the instance that leads to it."""
-    way: Way = []
-    for _ in itertools.count():
-        before = came_from[state]
-        way.append((None if before is None else before[0], state))
-        if before is None:
-            break
-        state = before[1]
-    return way[::-1]

@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +21,7 @@ from brokerproof.models.language.core.scope import Scope, arguments_in_words, st
 from brokerproof.models.language.explore import liveness as liveness_module
 from brokerproof.models.language.explore.itf import itf
 from brokerproof.models.language.explore.liveness import Kept, check
+from brokerproof.models.language.read.columns import ColumnReading, Mask
 from brokerproof.models.language.read.plain import PlainReading, State
 from tests.models.language.explore.test_explorer import naive, replays
 
@@ -168,6 +171,44 @@ def test_a_circle_takes_each_fair_action_or_passes_where_it_is_impossible() -> N
     assert is_fair_lasso(PlainReading(trace(Crossing), scope), broken, ("switch_on", "switch_off"))
     taken = {step.arguments["lamp"] for step in broken.loop}
     assert taken == {"guest0", "guest1", "guest2"}
+
+
+def fair_components(
+    transitions: liveness_module._Transitions, waiting: Mask, fair: tuple[str, ...]
+) -> set[frozenset[int]]:
+    """Return the components in which a fair run can stay, by networkx, one state at a time."""
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(np.flatnonzero(waiting).tolist())
+    for state in [*graph]:
+        for number, after in transitions._after(state):
+            if waiting[after]:
+                graph.add_edge(state, after, key=number)
+    found = set()
+    for component in nx.strongly_connected_components(graph):
+        taken = {number for _, _, number in graph.subgraph(component).edges(keys=True)}
+        if all(
+            number in taken or not all(mask[state] for state in component)
+            for number, mask in transitions.enabled.items()
+            if transitions.reading.instances[number].action.name in fair
+        ):
+            found.add(frozenset(component))
+    return found
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("model", [Restaurant, Crossing])
+def test_components_are_those_that_networkx_finds(model: type[Model], share: float) -> None:
+    system, fair = trace(model), {"serve", "leave", "switch_on"}
+    reading = ColumnReading(system, Scope({Guest: 3}, range(1)))
+    transitions = liveness_module._Transitions(reading, 1_000, frozenset(fair))
+    for seed in range(20):
+        waiting = np.random.default_rng(seed).random(len(transitions.words)) < share
+        component, is_fair = transitions._fair_components(waiting, (*fair,))
+        found: dict[int, set[int]] = {}
+        for state in np.flatnonzero(waiting & is_fair[component]).tolist():
+            found.setdefault(int(component[state]), set()).add(state)
+        expected = fair_components(transitions, waiting, (*fair,))
+        assert {*map(frozenset, found.values())} == expected
 
 
 def test_a_run_without_end_is_an_itf_trace_with_a_loop() -> None:
