@@ -110,12 +110,15 @@ def visible(text: str) -> str:
 def operation_of(move: Move, bindings: Bindings) -> Operation | None:
     """Return the operation of a move now, or None if there is none.
 
-    A message that no client holds cannot be settled. A message's name is used once (driver protocol
-    1, rule 16); a part of a trace may lack the step that made its first publish fail.
+    A message that no client holds cannot be settled. The name of a message or consumer is used once
+    (driver protocol 1, rules 16 and 25); a part of a trace may lack the step that made its first
+    use fail.
     """
     if isinstance(move, Cut):
         return operation_of(move.move, bindings)
     if isinstance(move, Publish) and move.message.id in {**bindings.messages, **bindings.parked}:
+        return None
+    if isinstance(move, Consume) and move.consumer in bindings.consumers:
         return None
     if not isinstance(move, Settle):
         return move
