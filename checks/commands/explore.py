@@ -157,6 +157,9 @@ def _explore(model: str, asked: _Asked, files: _Files) -> None:
         raise SystemExit(1)
     if found.incomplete:
         raise SystemExit(3)
+    silent, states = explorer.vacuous(system, scope)
+    for name in silent:
+        click.echo(f"  says nothing in the first {states:,} states: {name}")
     _say_what_happens_in_the_end(model, system, scope, files.itf)
     if files.itf:
         click.echo(f"  nothing is broken, so {files.itf} is not written")
@@ -210,7 +213,10 @@ def _say_what_happens_in_the_end(
         if progress.kept and progress.asked:
             click.echo(f"  kept in the end: {progress.name}")
         elif progress.kept:
-            click.echo(f"  says nothing here: {progress.name}, whose premise never holds")
+            click.echo(
+                f"  says nothing here: {progress.name}, whose premise never holds without what it "
+                "leads to"
+            )
         else:
             given = ", ".join(f"{name}={value}" for name, value in progress.arguments.items())
             click.echo(f"  broken: {progress.name}({given})")

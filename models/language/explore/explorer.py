@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from brokerproof.models.language.core.model import System
 from brokerproof.models.language.core.overflow import OutOfRange
 from brokerproof.models.language.core.scope import Scope, Value, arguments_in_words, state_in_words
-from brokerproof.models.language.core.terms import ModelError
+from brokerproof.models.language.core.terms import ModelError, situation
 from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.explore.column_search import ColumnSearch
 from brokerproof.models.language.explore.memory import bounded_memory
@@ -298,3 +300,23 @@ class _Course:
     def _state(self, word: Words) -> dict[str, Value]:
         [values] = self.reading.unpack(word)
         return state_in_words(self.reading.cells, values)
+
+
+def vacuous(system: System, scope: Scope) -> tuple[list[str], int]:
+    """Return the invariants that say nothing in the first levels, and how many states these have.
+
+    `forall x: P implies Q` says something where some x has P. A scope without such a state gives no
+    reason to believe Q. Raises `ModelError` for integers outside of the scope.
+    """
+    reading = ColumnReading(system, scope)
+    search = ColumnSearch(reading, ())
+    search.start(reading.initial_words())
+    while sum(search.levels) <= COMPILE_FROM and search.advance(COMPILE_FROM):
+        pass
+    words = np.concatenate([search.level(depth) for depth in range(len(search.levels))])
+    silent = [
+        statement.name
+        for statement in system.invariants
+        if not reading.holds(situation(statement.term), {}, words).any()
+    ]
+    return silent, len(words)

@@ -10,7 +10,6 @@ where it is impossible.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -51,9 +50,9 @@ Way: TypeAlias = "list[tuple[int | None, int]]"
 class Kept:
     """Whether a property is kept; if not, the arguments and a run that breaks it.
 
-    `asked` says whether the premise ever holds; if not, the property is kept vacuously. After
-    `trace` the steps of `loop` are repeated for ever, back to the last state of `trace`; none of
-    these states has the conclusion. Without such steps, the run stops there.
+    `asked` says whether the premise ever holds without the conclusion; if not, the property says
+    nothing here. After `trace` the steps of `loop` are repeated for ever, back to the last state of
+    `trace`; none of these states has the conclusion. Without such steps, the run stops there.
     """
 
     name: str
@@ -126,19 +125,19 @@ class _Transitions:
             pairs = list(zip(progress.parameters, values, strict=True))
             variables: dict[Term, Term] = {p: constant(type(p), value) for p, value in pairs}
             premise = self.reading.holds(progress.premise, variables, self.words)
-            asked = asked or bool(premise.any())
-            found = self._broken(progress, variables, premise)
+            waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
+            asked = asked or bool((premise & waiting).any())
+            found = self._broken(progress.fair, premise, waiting)
             if found is not None:
                 arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
                 return Kept(progress.name, arguments, *found)
         return Kept(progress.name, {}, asked=asked)
 
     def _broken(
-        self, progress: LeadsTo, variables: Mapping[Term, Term], premise: Mask
+        self, fair: tuple[str, ...], premise: Mask, waiting: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
-        waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
         reached = self._search(np.flatnonzero(waiting & premise), waiting)
-        component, is_fair = self._fair_components(waiting, progress.fair)
+        component, is_fair = self._fair_components(waiting, fair)
         entries = reached.order[is_fair[component[reached.order]]]
         if not len(entries):
             return None
@@ -146,7 +145,7 @@ class _Transitions:
         way = self._way(reached, entry)
         everywhere = np.ones(len(self.words), dtype=np.bool_)
         before = self._way(self._search(self.initial, everywhere), way[0][1])
-        circle = self._circle(entry, component == component[entry], progress.fair)
+        circle = self._circle(entry, component == component[entry], fair)
         return self._steps([*before, *way[1:]]), self._steps(circle)
 
     def _search(self, starts: Numbers, allowed: Mask) -> _Reached:

@@ -63,6 +63,20 @@ class Counting(Lamps):
     def use(self, which: Lamp) -> None:
         self.used[which] = self.used[which] + 1
 
+class Circular(Lamps):
+    @leads_to("lit-when-lit")
+    def circular(self, which: Lamp) -> tuple[Bool, Bool]:
+        return self.lit[which], self.lit[which]
+
+class Vacuous(Lamps):
+    @invariant("two-at-once")
+    def two(self) -> Bool:
+        return forall(Lamp, lambda lamp: implies(self.used[lamp] > 0, self.lit[lamp]))
+
+    @invariant("used-when-lit")
+    def one(self) -> Bool:
+        return forall(Lamp, lambda lamp: implies(self.lit[lamp], self.used[lamp] >= 0))
+
 class Impossible(Lamps):
     @action
     def burn(self, which: Lamp) -> None:
@@ -131,6 +145,7 @@ def run(line: str) -> Result:
         ("explore lamps.py:Lamps", 0, "  kept in the end: lit-in-the-end"),
         ("explore lamps.py:Lamps", 0, "  no invariant: nothing was checked in these states"),
         ("explore lamps.py:Silent", 3, "  says nothing here: never-asked, whose premise never"),
+        ("explore lamps.py:Circular", 3, "  says nothing here: lit-when-lit, whose premise never"),
         ("explore lamps.py:Broken", 1, "  broken: dark-in-the-end(which=lamp0)"),
         ("explore lamps.py:Impossible", 3, "  actions never taken: burn"),
         ("explore lamps.py:Impossible --never burn", 0, "never taken: burn (accepted)"),
@@ -242,3 +257,9 @@ def test_what_was_judged_before_ctrl_c_is_shown(monkeypatch: pytest.MonkeyPatch)
     assert result.exit_code == 3
     assert "  light: guard 1: dropped      survives: lighting twice" in result.output
     assert result.output.endswith("what stands above was decided, the rest was not\n")
+
+
+@pytest.mark.usefixtures("lamps")
+def test_only_an_invariant_whose_premise_never_holds_says_nothing() -> None:
+    said = [line for line in run("explore lamps.py:Vacuous").output.splitlines() if "says" in line]
+    assert said == ["  says nothing in the first 4 states: two-at-once"]
