@@ -279,19 +279,19 @@ class StompCandidate(WireCandidate[Channel, Held]):
         self._forget_held([ended])
 
     def _shut(self, channel: Channel) -> None:
-        # First those that would lose what the others give back.
-        ended = sorted(channel.subscriptions.items(), key=lambda each: each[1].keeps)
         if self._dialect.cancel_by == "UNSUBSCRIBE":
             # In turn, since the broker gives the next one what the first one had: unread, it would
-            # return in another order than was seen.
-            for consumer, _ in ended:
+            # return in another order than was seen. As they subscribed (rule 62).
+            for consumer in list(channel.subscriptions):
                 self._cancel(Cancel(consumer=consumer))
             for connection in channel.connections:
                 self._pool.give_back(connection)
             return
-        for connection in dict.fromkeys(each.connection for _, each in ended):
+        # First those that would lose what the others give back.
+        ended = sorted(channel.subscriptions.values(), key=lambda each: each.keeps)
+        for connection in dict.fromkeys(each.connection for each in ended):
             self._part(connection)
-        self._forget_held([each for _, each in ended])
+        self._forget_held(ended)
 
     def _part(self, connection: Connection) -> None:
         self._pool.discard(connection)

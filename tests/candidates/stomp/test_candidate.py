@@ -326,13 +326,25 @@ def test_a_message_for_a_consumer_that_had_left_before_is_told(tmp_path: Path) -
             assert [each.consumer for each in client.do(Drain())] == ["c0"]
 
 
-def test_an_automatic_consumer_leaves_before_others_give_back(client: Client) -> None:
+def given_to_an_automatic_consumer(client: Client) -> list[str]:
+    """Return what such a consumer is told as a channel closes, on which another one held "a"."""
     client.consume("c0", window=1)
     client.publish("a")
     client.drain()
     automatic = Consume(channel="ch", queue="q", consumer="c1", mode="automatic")
-    assert client.do(automatic, CloseChannel(channel="ch")) == []
-    assert client.contents() == ["a"]
+    told = [each.message for each in client.do(automatic, CloseChannel(channel="ch"))]
+    assert [*told, *client.contents()] == ["a"]
+    return told
+
+
+@pytest.mark.parametrize("url_and_broker", [""], indirect=True, ids=["disconnect"])
+def test_an_automatic_consumer_leaves_before_others_give_back(client: Client) -> None:
+    assert given_to_an_automatic_consumer(client) == []
+
+
+@pytest.mark.parametrize("url_and_broker", [UNSUBSCRIBES], indirect=True, ids=["unsubscribe"])
+def test_an_automatic_consumer_leaves_in_its_turn(client: Client) -> None:
+    assert given_to_an_automatic_consumer(client) == ["a"]
 
 
 def test_a_reject_discards_the_message(client: Client) -> None:
