@@ -29,7 +29,7 @@ from brokerproof.checks.trace.moves import Move
 from brokerproof.spec.protocol.candidate import Candidate
 
 DRAWN_MAX = 6
-DRAWN_SHARE = 34
+DRAWN_SHARE = 68
 """Large examples, of two crashes each: one for each so many examples that are requested."""
 
 TRIES = 3
