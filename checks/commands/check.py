@@ -69,7 +69,9 @@ from brokerproof.spec.requirements import Requirement
     help="How much every stage tries; the next three options override its numbers.",
 )
 @click.option(
-    "--examples", type=click.IntRange(min=0), help="Examples of the stateful stage; half on a wire."
+    "--examples",
+    type=click.IntRange(min=0),
+    help="Examples of the stateful stage; a quarter on a wire.",
 )
 @click.option(
     "--operations",

@@ -43,7 +43,7 @@ SHORTENING_S = 15.0
 Each try takes long there.
 """
 
-WIRE_PART = 2
+WIRE_PART = 4
 """A broker on the wire gets 1 in so many of the drawn examples."""
 
 __all__ = ["Budget", "Report", "Stage", "run_gate"]
