@@ -209,7 +209,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
             subscription.connection.wait_for(receipt)
 
     def _widen_what_is_full(self) -> bool:
-        """Subscribe anew for a consumer without a limit of which each part holds a message."""
+        """Add subscriptions to an unlimited consumer whose own are full; return whether one was."""
         for name, place in self._now.consumers.items():
             full, split = place.handle.subscription, self._dialect.split_window
             unlimited = split and full.keeps and full.operation.credit.messages is None

@@ -237,10 +237,11 @@ class CursorProgress(CursorRoom):
         consumer returns one, which then goes first.
         """
         given = exists(Consumer, lambda c: self.holds[c, m] & self.attached[c])
-        nobody = forall(Consumer, lambda c: ~self.takes[c])
-        returned = exists(Message, lambda n: self.returned[n])
+        all_pause = forall(Consumer, lambda c: ~self.takes[c])
+        one_came_back = exists(Message, lambda n: self.returned[n])
         waits = self.stored[m] & ~given & (self.capacity > 0)
-        return waits, given | ~self.stored[m] | nobody | returned
+        is_settled = ~self.stored[m]
+        return waits, given | is_settled | all_pause | one_came_back
 
     @leads_to(
         IS_READ,

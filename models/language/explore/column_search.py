@@ -61,6 +61,13 @@ class ColumnSearch:
             self._append(new)
         return len(new)
 
+    def words_up_to(self, limit: int) -> Words:
+        """Search from the initial states until `limit` is passed; return the words by levels."""
+        self.start(self._reading.initial_words())
+        while sum(self.levels) <= limit and self.advance(limit):
+            pass
+        return np.concatenate(self._levels)
+
     def first_broken(self) -> tuple[int, Words] | None:
         """Return the earliest invariant that fails in the last level, and its smallest word."""
         found: dict[int, Words] = {}

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from brokerproof.models.language.core.model import System
 from brokerproof.models.language.core.overflow import OutOfRange
 from brokerproof.models.language.core.scope import Scope, Value, arguments_in_words, state_in_words
@@ -309,11 +307,7 @@ def vacuous(system: System, scope: Scope) -> tuple[list[str], int]:
     reason to believe Q. Raises `ModelError` for integers outside of the scope.
     """
     reading = ColumnReading(system, scope)
-    search = ColumnSearch(reading, ())
-    search.start(reading.initial_words())
-    while sum(search.levels) <= COMPILE_FROM and search.advance(COMPILE_FROM):
-        pass
-    words = np.concatenate([search.level(depth) for depth in range(len(search.levels))])
+    words = ColumnSearch(reading, ()).words_up_to(COMPILE_FROM)
     silent = [
         statement.name
         for statement in system.invariants

@@ -90,16 +90,13 @@ class _Transitions:
 
     def __init__(self, reading: ColumnReading, states_max: int, fair: frozenset[str]) -> None:
         search = ColumnSearch(reading, ())
-        search.start(reading.initial_words())
-        while sum(search.levels) <= states_max and search.advance(states_max):
-            pass
-        if sum(search.levels) > states_max:
+        self.words = search.words_up_to(states_max)
+        if len(self.words) > states_max:
             raise ModelError(
                 f"what happens in the end is checked for at most {states_max:,} states: "
                 "make the scope smaller"
             )
         self.reading = reading
-        self.words = np.concatenate([search.level(d) for d in range(len(search.levels))])
         self.initial = np.arange(search.levels[0])
         self.enabled: dict[int, Mask] = {}
         known = keys(self.words)
