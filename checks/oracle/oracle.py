@@ -182,10 +182,8 @@ class Oracle:
     def _order(self, streams: Streams) -> None:
         """Find a lawful order of the events since the last rest, and go on from its end."""
         browsing = MODES["browse"] in self.bindings.frame.rows[self.rules.contract.row_of("mode")]
-        # With actions of the whole contract alone, different orders may end in different cases.
-        beyond = any(step and step[0] not in CORE.contract.actions for step in streams.operations)
         cases = self.window.rows[-1].cases
-        every = browsing or beyond
+        every = browsing or not streams.ends_alike
         found = judged(streams, cases, self.rules, self.bindings.frame, every_order=every)
         self.streams = Streams()
         if found.failure is not None:

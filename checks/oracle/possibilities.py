@@ -153,6 +153,15 @@ class Rules:
                 after.setdefault((departed, taken), []).append(world)
         return self.closed(frame, _folded(after), floating), blames
 
+    def effort(self, cases: Cases, step: Step) -> int:
+        """Return how many local states of messages `apply` looks at, were nothing cached."""
+        return sum(
+            self.contract.effort(world, name)
+            for name, _ in alternatives(step)
+            for world, _, _ in cases
+            if name
+        )
+
     def may_move(self, frame: Frame, cases: Cases) -> bool:
         """Whether the broker could still deliver or show a message in one of the cases."""
         known = self._moving.get((frame, cases))

@@ -7,24 +7,29 @@ contract allows an order of all events and operations that keeps each stream's o
 of operations, and in which no event follows an operation that was requested after it was told.
 
 The search prefers the queue's order. For consumers that acquire, a possible event never blocks
-another, so the search seldom goes back. It is complete, since it can; `ORDERS_MAX` bounds it.
+another, so the search seldom goes back. It is complete, since it can; `EFFORT_MAX` bounds it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from brokerproof.checks.oracle.attribution import TOLD_TOO_LATE, least
+from brokerproof.checks.oracle.contracts import CORE
 from brokerproof.checks.oracle.possibilities import Cases, Failure, Rules, Step
 from brokerproof.models.language.read.pointwise import Blame, Frame, TooManyCases
 
 ENDINGS = ("consumer_closed", "queue_deleted")
 """Events that are about no message."""
 
-ORDERS_MAX = 20_000
-"""With more partial orders than this, the run is not judged."""
+TOLD_IN_ORDER = frozenset(CORE.contract.actions) | {"release_at_close"}
+"""Operations about one message, whose history is told in order, or about no message."""
+
+EFFORT_MAX = 2_000_000
+"""After looking at this many local states of messages (some seconds), the run is not judged."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,19 @@ class Streams:
         operations = (step for step in self.operations if step is not None)
         events = (told.step for told in self.events)
         return (*operations, *events, *(step for step, _ in self.floating))
+
+    @property
+    def ends_alike(self) -> bool:
+        """Whether all lawful orders end in the same case, unless there are browsers.
+
+        The windows that a consumer begins with come before all its events.
+        """
+        return all(
+            step is None
+            or step[0] in TOLD_IN_ORDER
+            or (step[0] == "set_credit" and before == ("consume", step[1][:1]))
+            for before, step in itertools.pairwise((None, *self.operations))
+        )
 
     def with_operation(self, step: Step | None) -> Streams:
         """Return the streams after one more answered operation; None has no action of its own."""
@@ -116,6 +134,7 @@ class _Search:
         self.final: Cases = frozenset()
         self.order: tuple[tuple[Step, Cases], ...] = ()
         self.blames: list[_Stuck] = []
+        self.effort = 0
 
     def run(self, cases: Cases) -> LawfulOrder:
         start: Position = (0, (0,) * len(self.by_consumer), frozenset())
@@ -125,8 +144,6 @@ class _Search:
             if (position, here) in self.seen:
                 continue
             self.seen.add((position, here))
-            if len(self.seen) > ORDERS_MAX:
-                raise TooManyCases(f"more than {ORDERS_MAX} orders of events and operations")
             if self._is_end(position):
                 self.final |= here
                 self.order = self.order or order
@@ -156,6 +173,9 @@ class _Search:
             if step is None:
                 yield after, here, order
                 continue
+            self.effort += self.rules.effort(here, step)
+            if self.effort > EFFORT_MAX:
+                raise TooManyCases("too many orders of events and operations")
             cases, blames = self.rules.apply(self.frame, here, step)
             if cases:
                 yield after, cases, (*order, (step, here))

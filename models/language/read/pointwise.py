@@ -146,6 +146,14 @@ class Pointwise:
                 return [(code.after(rows, sizes, rest, certain, own, *arguments), _NOTHING)], []
         return _take_slowly(code, frame, world, at, arguments, tolerated)
 
+    def effort(self, world: World, name: str) -> int:
+        """Return how many local states `take` looks at: a measure of its time."""
+        _, entries = world
+        states = [len(each) if isinstance(each, frozenset) else 1 for each in entries]
+        if not self.actions[name].wide:
+            return sum(states)
+        return len(states) * min(math.prod(states), SPLIT_MAX)
+
     def exercised(
         self, frame: Frame, world: World, name: str, arguments: Arguments
     ) -> Iterable[str]:
@@ -166,34 +174,33 @@ class Pointwise:
 
 def merged(worlds: Iterable[World]) -> frozenset[World]:
     """Fold worlds that differ in one element's possibilities into one, without loss."""
-    found = set(worlds)
-    while len(found) > 1:
-        pair = _nearly_equal(sorted(found, key=sort_key))
-        if pair is None:
-            break
-        (rest, entries), (_, others), k = pair
-        found -= {(rest, entries), (rest, others)}
-        both = _set_of(entries[k]) | _set_of(others[k])
-        found.add((rest, (*entries[:k], both, *entries[k + 1 :])))
-    return frozenset(found)
+    alike: dict[Rest, set[tuple[Possible, ...]]] = {}
+    for rest, entries in worlds:
+        alike.setdefault(rest, set()).add(entries)
+    return frozenset((rest, entries) for rest, found in alike.items() for entries in _fold(found))
+
+
+def _fold(found: set[tuple[Possible, ...]]) -> set[tuple[Possible, ...]]:
+    """Fold element by element: those that agree in all others, until no two do."""
+    folded = 0
+    while len(found) > 1 and len(found) != folded:
+        folded = len(found)
+        columns = list(zip(*found, strict=True))
+        for k in [k for k, column in enumerate(columns) if column.count(column[0]) < folded]:
+            agreeing: dict[tuple[Possible, ...], Possible] = {}
+            for entries in found:
+                others = (*entries[:k], *entries[k + 1 :])
+                mine = agreeing.get(others)
+                both = entries[k] if mine is None else _set_of(mine) | _set_of(entries[k])
+                agreeing[others] = both
+            found = {(*others[:k], both, *others[k:]) for others, both in agreeing.items()}
+    return found
 
 
 def sort_key(world: World) -> tuple[Rest, tuple[tuple[Local, ...], ...]]:
     """Return a sort key for worlds, so that no result depends on the order of a set."""
     rest, entries = world
     return rest, tuple(tuple(sorted(_set_of(possible))) for possible in entries)
-
-
-def _nearly_equal(worlds: list[World]) -> tuple[World, World, int] | None:
-    """Return two worlds that differ in one element's possibilities only, and the element."""
-    for i, (rest, entries) in enumerate(worlds):
-        for other_rest, others in worlds[i + 1 :]:
-            if rest == other_rest:
-                pairs = enumerate(zip(entries, others, strict=True))
-                different = [k for k, (mine, yours) in pairs if mine != yours]
-                if len(different) == 1:
-                    return (rest, entries), (other_rest, others), different[0]
-    return None
 
 
 def _set_of(possible: Possible) -> frozenset[Local]:
@@ -245,7 +252,13 @@ def _take_in_each(
         raise TooManyCases(f"a guard relates what more than {SPLIT_MAX} possible worlds differ in")
     results: Taken = []
     blames: list[Blame] = []
+    rows, sizes = frame.rows, frame.sizes
     for certain in itertools.product(*possible):
+        own = None if at is None else certain[at]
+        if code.lawful(rows, sizes, rest, certain, own, *arguments):
+            after = code.after(rows, sizes, rest, certain, own, *arguments)
+            results.append((after, _NOTHING))
+            continue
         taken, to_blame = _take_slowly(code, frame, (rest, certain), at, arguments, tolerated)
         results += taken
         blames += to_blame

@@ -5,12 +5,17 @@ Each broker differs in one point only. With strict claims the guard that the cla
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pytest
 from msgspec.structs import asdict, replace
 
 from brokerproof.checks.gate.gate import Budget, run_gate
+from brokerproof.checks.oracle import oracle
 from brokerproof.checks.oracle.contracts import differs
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.oracle.streams import LawfulOrder, Streams, judged
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.messages import Fifo, Message
@@ -145,3 +150,38 @@ def test_an_idle_consumer_may_leave_before_those_that_hold_something(*, is_idle:
     oracle = Oracle(claims)
     found = [each.requirement for step in steps for each in oracle.observe(*step)]
     assert found == ([] if is_idle else ["consumer-priority"])
+
+
+class Late(Different):
+    """Delivers at drain, so that its events may lie anywhere among the operations before."""
+
+    def __init__(self, claims: Capabilities) -> None:
+        super().__init__(claims)
+        self.tells = "at_drain"
+
+
+ENDS_ALIKE = Streams.__dict__["ends_alike"]
+
+
+@pytest.mark.parametrize("believes", [ENDS_ALIKE, property(lambda _: True)])
+def test_where_one_order_suffices_all_orders_end_alike(
+    monkeypatch: pytest.MonkeyPatch, believes: property
+) -> None:
+    alike: Counter[bool] = Counter()
+    steps: set[str] = set()
+
+    def compared(streams: Streams, *given: Any, every_order: bool) -> LawfulOrder:
+        found = judged(streams, *given, every_order=every_order)
+        if not every_order:
+            alike[found.cases == judged(streams, *given, every_order=True).cases] += 1
+            steps.update(step[0] for step in streams.operations if step)
+        return found
+
+    monkeypatch.setattr(oracle, "judged", compared)
+    monkeypatch.setattr(Streams, "ends_alike", believes)
+    claims = replace(CLAIMS, event_order="per_consumer", modes=("acknowledge",), browse=False)
+    changing = replace(claims, close="each", credit=("messages", "change"))
+    assert broken(Late, changing) == set()
+    assert alike[True] > 500
+    assert {"set_credit", "release_at_close"} <= steps
+    assert (alike[False] == 0) == (believes is ENDS_ALIKE)

@@ -18,6 +18,8 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
+from brokerproof.checks.oracle import streams as streams_module
+from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.contracts import CONTRACT, CORE
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.possibilities import EventWindow, Row, Step
@@ -121,6 +123,14 @@ def test_where_nothing_is_told_the_rest_is_judged_like_any_other() -> None:
     assert broken([*TWO_CONSUMERS, drain()], PER_CONSUMER) == ["quiescence"]
     settled = [*TWO_CONSUMERS[:3], acknowledge("d9"), close("ch0"), drain()]
     assert broken(settled, PER_CONSUMER) == []
+
+
+def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = drain(given("m1", "d"), given("m0", "c"), given("m2", "c"))
+    assert broken([*TWO_CONSUMERS, told], PER_CONSUMER) == []
+    monkeypatch.setattr(streams_module, "EFFORT_MAX", 10)
+    with pytest.raises(Unfollowable, match="too many orders"):
+        broken([*TWO_CONSUMERS, told], PER_CONSUMER)
 
 
 def test_the_search_returns_an_order_that_is_lawful_step_by_step() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from brokerproof.models.language import (
     Bool,
@@ -22,7 +25,13 @@ from brokerproof.models.language.core.model import ModelError, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.read import pointwise as reading
 from brokerproof.models.language.read.plain import PlainReading
-from brokerproof.models.language.read.pointwise import Pointwise, TooManyCases, World
+from brokerproof.models.language.read.pointwise import (
+    Pointwise,
+    Possible,
+    TooManyCases,
+    World,
+    merged,
+)
 
 
 class Book(Family):
@@ -107,6 +116,51 @@ def test_a_world_that_stands_for_too_many_is_not_split(monkeypatch: pytest.Monke
     monkeypatch.setattr(reading, "SPLIT_MAX", 3)
     with pytest.raises(TooManyCases):
         POINTWISE.take(framed(), shelf([EITHER[2]] * 2 + [EITHER[0]]), "look", (0,))
+
+
+def certain(worlds: Iterable[World]) -> set[World]:
+    """Return the certain worlds that some worlds stand for."""
+    return {
+        (rest, entries)
+        for rest, possible in worlds
+        for entries in itertools.product(
+            *(each if isinstance(each, frozenset) else (each,) for each in possible)
+        )
+    }
+
+
+def foldable(worlds: Iterable[World]) -> list[tuple[World, World]]:
+    """Return the pairs that differ in one element only, by comparing each with each."""
+    return [
+        (one, other)
+        for one, other in itertools.combinations(worlds, 2)
+        if one[0] == other[0]
+        and sum(mine != yours for mine, yours in zip(one[1], other[1], strict=True)) == 1
+    ]
+
+
+LOCALS: list[Possible] = [(0,), (1,), (2,), frozenset(((0,), (1,))), frozenset(((1,), (2,)))]
+WORLDS = st.lists(
+    st.tuples(st.sampled_from([((0,),), ((1,),)]), st.tuples(*[st.sampled_from(LOCALS)] * 3)),
+    max_size=12,
+)
+
+
+@given(WORLDS)
+def test_worlds_are_folded_without_loss_until_no_two_differ_in_one_element(
+    worlds: list[World],
+) -> None:
+    folded = merged(worlds)
+    assert certain(folded) == certain(worlds)
+    assert not foldable(folded)
+    assert merged(reversed(worlds)) == folded
+
+
+def test_worlds_that_differ_in_two_elements_stay_apart() -> None:
+    apart: list[World] = [((), ((0,), (0,))), ((), ((1,), (1,)))]
+    assert merged(apart) == frozenset(apart)
+    assert not foldable(apart)
+    assert foldable([*apart, ((), ((0,), (1,)))])
 
 
 class Copied(Shelf):
