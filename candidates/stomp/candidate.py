@@ -207,6 +207,9 @@ class StompCandidate(WireCandidate[Channel, Held]):
         self._now.subscriptions |= dict.fromkeys(names, subscription)
         for receipt in [ask("SUBSCRIBE", {"id": each, **subscription.headers}) for each in names]:
             subscription.connection.wait_for(receipt)
+        # ActiveMQ opens the window of a subscription after it has sent the receipt.
+        if self._profile.barrier.request:
+            _wait_for_all(_transaction_on(subscription.connection))
 
     def _widen_what_is_full(self) -> bool:
         """Add subscriptions to an unlimited consumer whose own are full; return whether one was."""
@@ -311,13 +314,7 @@ class StompCandidate(WireCandidate[Channel, Held]):
 
     def _round_trip(self, channel: Channel, request: str) -> None:  # noqa: ARG002
         """Begin and abort a transaction on each connection: it changes nothing."""
-        _wait_for_all(
-            [
-                (connection, connection.ask(command, {"transaction": "t"}))
-                for connection in channel.connections
-                for command in ("BEGIN", "ABORT")
-            ]
-        )
+        _wait_for_all([each for its in channel.connections for each in _transaction_on(its)])
 
     def _hear(self, seconds: float) -> bool:
         if self._widen_what_is_full():
@@ -393,6 +390,11 @@ def _settled_by(subscription: Subscription, headers: Mapping[str, str]) -> dict[
     # STOMP 1.0 does not ask for the subscription; its brokers take it or ignore it.
     names = ("subscription", "message-id")
     return {name: headers.get(name, "") for name in names}
+
+
+def _transaction_on(connection: Connection) -> list[tuple[Connection, str]]:
+    """Begin and abort a transaction; return the receipts to wait for."""
+    return [(connection, connection.ask(each, {"transaction": "t"})) for each in ("BEGIN", "ABORT")]
 
 
 def _wait_for_all(receipts: list[tuple[Connection, str]]) -> None:

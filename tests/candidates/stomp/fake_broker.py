@@ -24,6 +24,7 @@ class Subscriber:
     queue: str
     acknowledges: bool
     window: int
+    is_open: bool = True
     held: list[tuple[Frame, bool]] = field(default_factory=list)
 
 
@@ -46,8 +47,9 @@ class FakeBroker:
 
     `is_afraid_of` is a version that must not be offered. `is_cumulative` makes ACK settle all
     earlier messages of the subscription too. `late_s` delays each delivery, so that receipts
-    overtake it. Messages with an id in `loses` are taken and never delivered. With
-    `forgets_no_one` a consumer stays that has left. `refuses`, `hangs_up_on` and `deaf_to` are
+    overtake it. With `opens_late` a consumer is served from the next frame of its connection on,
+    although its receipt came before. Messages with an id in `loses` are taken and never delivered.
+    With `forgets_no_one` a consumer stays that has left. `refuses`, `hangs_up_on` and `deaf_to` are
     commands.
     """
 
@@ -56,6 +58,7 @@ class FakeBroker:
         self.is_afraid_of = ""
         self.is_cumulative = False
         self.late_s = 0.0
+        self.opens_late = False
         self.forgets_no_one = False
         self.loses: set[str] = set()
         self.refuses: set[str] = set()
@@ -75,6 +78,11 @@ class FakeBroker:
         """The broker's address, with the generic profile."""
         port = self._listener.getsockname()[1]
         return f"stomp://guest:guest@127.0.0.1:{port}/?profile=generic-stomp"
+
+    @property
+    def serves_all(self) -> bool:
+        """Whether each consumer is served."""
+        return all(subscriber.is_open for subscriber in self._subscribers)
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -138,6 +146,8 @@ class FakeBroker:
     def _carry_out(self, link: Link, frame: Frame) -> None:
         headers = frame.headers
         named = headers.get("id")
+        for subscriber in link.subscribers:
+            subscriber.is_open = True
         match frame.command:
             case "CONNECT" if self.is_afraid_of in headers["accept-version"].split(","):
                 link.send("ERROR", {"message": "too new"})
@@ -149,6 +159,7 @@ class FakeBroker:
                 window = int(headers.get("window", "1000"))
                 acknowledges = headers["ack"] != "auto"
                 made = Subscriber(link, headers["id"], headers["destination"], acknowledges, window)
+                made.is_open = not self.opens_late
                 link.subscribers.append(made)
                 self._subscribers.append(made)
             case "UNSUBSCRIBE" | "DISCONNECT":
@@ -172,7 +183,7 @@ class FakeBroker:
     def _hand_out(self) -> None:
         for subscriber in self._subscribers:
             waiting = self._queues.get(subscriber.queue, [])
-            while waiting and len(subscriber.held) < subscriber.window:
+            while waiting and subscriber.is_open and len(subscriber.held) < subscriber.window:
                 self._deliver(subscriber, *waiting.pop(0))
 
     def _deliver(self, subscriber: Subscriber, frame: Frame, again: bool) -> None:

@@ -164,6 +164,14 @@ def test_a_window_of_two_holds_two_and_an_acknowledgement_gives_the_next(client:
     assert client.error(Acknowledge(delivery="d2")) == "refused"
 
 
+def test_a_consumer_is_served_when_it_is_said_to_be_there(
+    client: Client, broker: FakeBroker
+) -> None:
+    broker.opens_late = True
+    client.consume("c0")
+    assert broker.serves_all
+
+
 @pytest.mark.parametrize("late_s", [0.0, 0.02])
 def test_a_drain_waits_for_what_receipts_have_overtaken(
     client: Client, broker: FakeBroker, late_s: float
