@@ -95,7 +95,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             self._dialect = _dialect(profile)
             # A queue that is there as long as the candidate.
             self._anchor = ""
-            if profile.barrier.request == PASSIVE_DECLARE:
+            if profile.barrier.request == PASSIVE_DECLARE or profile.claims.auto_delete:
                 self._anchor = f"brokerproof.{secrets.token_hex(6)}.anchor"
             self._open_control()
             super().__init__(address, deadline, profile, product, power)
@@ -285,7 +285,13 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
                 at.basic_reject(tag, requeue=False)
             case _:
                 assert_never(operation)
-        at.queue_declare(self._now.queues[place.queues[0]].name, passive=True)
+        queue = self._now.queues[place.queues[0]]
+        if queue.declared.auto_delete:
+            # Asked for a queue that has deleted itself, the broker would close the channel.
+            at.queue_declare(self._anchor, passive=True)
+            self._why_gone(queue)
+        else:
+            at.queue_declare(queue.name, passive=True)
         return OK
 
     def _shut(self, channel: Actor) -> None:

@@ -20,7 +20,14 @@ from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import QueueDeleted
-from brokerproof.spec.protocol.operations import CloseChannel, Consume, Declare, Publish
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    CloseChannel,
+    Consume,
+    Declare,
+    Drain,
+    Publish,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +97,31 @@ def test_a_queue_of_broker_j_goes_with_the_channel_that_its_last_message_is_on_t
         answer = candidate.handle(CloseChannel(channel="ch"))
         assert answer.error is None
         assert QueueDeleted(queue="q") in answer.events
+    finally:
+        subject.close()
+
+
+@FETCHED
+def test_a_message_of_a_queue_that_has_deleted_itself_can_be_settled() -> None:
+    subject = open_subject("private:broker-j")
+    try:
+        candidate = cast("Amqp091Candidate", subject.fresh()[0])
+        subscribed = Consume(channel="ch", queue="q", consumer="c")
+        for operation in (
+            Declare(queue="q", order=Fifo(), auto_delete=True),
+            subscribed,
+            Publish(queue="q", message=Message(id="m")),
+            Drain(),
+        ):
+            assert candidate.handle(operation).error is None
+        # Behind the adapter's back: it learns of the deletion only when it asks.
+        candidate._control.queue_delete(candidate.names["q"])
+        assert candidate.handle(Acknowledge(delivery="d1")).error is None
+        assert candidate.handle(Declare(queue="r", order=Fifo())).error is None
+        assert (
+            candidate.handle(msgspec.structs.replace(subscribed, queue="r", consumer="d")).error
+            is None
+        )
     finally:
         subject.close()
 
