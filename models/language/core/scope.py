@@ -8,6 +8,7 @@ treatment of terms in a scope is in `grounding`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -149,6 +150,10 @@ class Scope:
                 f"{name} has {count} cells with values {list(self.values(symbol.range))}, "
                 f"and is fixed to {fixed}"
             )
+
+    def count(self, symbol: Symbol) -> int:
+        """Return how many cells a symbol has that is no order."""
+        return math.prod(len(self.values(sort)) for sort in symbol.domain)
 
     def tuples(self, sorts: Sequence[Sort]) -> Iterable[tuple[int, ...]]:
         """Return all tuples of values of the given sorts, the last varying first."""

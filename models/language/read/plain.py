@@ -7,6 +7,7 @@ tuple with one number for each cell, in the order of `cells`; a set parameter is
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, cast
@@ -42,15 +43,22 @@ class PlainReading:
         scope.check(system)
         self.system = system
         self.scope = scope
-        self.cells = cells(scope, system.symbols)
+        self.size = 0
         self._base: dict[Symbol, int] = {}
-        for position, cell in enumerate(self.cells):
-            self._base.setdefault(cell.symbol, position)
+        for symbol in system.symbols:
+            if not symbol.is_order:
+                self._base[symbol] = self.size
+                self.size += scope.count(symbol)
         self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
         self.source = "\n\n".join(self._functions()) + "\n"
         self._compiled: dict[str, Callable[..., object]] = {"within": _within}
         # This class prints the source from terms: no text from outside reaches it.
         exec(compile(self.source, f"<{system.name} in a scope>", "exec"), self._compiled)  # noqa: S102
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of a state, `size` in number, in order."""
+        return cells(self.scope, self.system.symbols)
 
     def enabled(self, action: str, state: State, arguments: Sequence[int]) -> bool:
         """Return whether the action's guard holds."""
@@ -149,7 +157,7 @@ class PlainReading:
         """Return the text of the tuple with the updates and the rest of the old state."""
         parts = []
         for symbol, base in self._base.items():
-            end = base + len(cells(self.scope, [symbol]))
+            end = base + self.scope.count(symbol)
             if symbol in updates:
                 parts.append(self._values(symbol, updates[symbol], variables))
             else:

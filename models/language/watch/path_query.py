@@ -124,7 +124,7 @@ _READINGS: dict[object, PlainReading] = {}
 
 def state_of(reading: PlainReading, values: Valuation) -> State:
     """Return the state of a valuation; a cell that is not shown is 0."""
-    state = [0] * len(reading.cells)
+    state = [0] * reading.size
     for at, value in shown(reading, values):
         state[at] = value
     return tuple(state)

@@ -12,6 +12,7 @@ import functools
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import ne
 from typing import Final, NamedTuple, cast
 
 from brokerproof.models.language.core.scope import Cell
@@ -32,14 +33,16 @@ class TooFar(Exception):
     """The search reached its limit of states."""
 
 
-class Goal(NamedTuple):
+class Goal:
     """The values that some cells must have in the end, by position in a state."""
 
-    values: Mapping[int, int]
+    def __init__(self, values: Mapping[int, int]) -> None:
+        self._matters = [at in values for at in range(max(values, default=-1) + 1)]
+        self._wanted = [values[at] for at in sorted(values)]
 
     def distance(self, state: State) -> int:
         """Return how many of the cells have another value."""
-        return sum(state[at] != value for at, value in self.values.items())
+        return sum(map(ne, itertools.compress(state, self._matters), self._wanted))
 
 
 def find_path(
