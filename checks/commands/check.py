@@ -68,11 +68,7 @@ from brokerproof.spec.requirements import Requirement
     show_default=True,
     help="How much every stage tries; the next three options override its numbers.",
 )
-@click.option(
-    "--examples",
-    type=click.IntRange(min=0),
-    help="Examples of the stateful stage; a quarter on a wire.",
-)
+@click.option("--examples", type=click.IntRange(min=0), help="Examples of the stateful stage.")
 @click.option(
     "--operations",
     type=click.IntRange(min=1),

@@ -43,9 +43,6 @@ SHORTENING_S = 15.0
 Each try takes long there.
 """
 
-WIRE_PART = 4
-"""A broker on the wire gets 1 in so many of the drawn examples."""
-
 __all__ = ["Budget", "Report", "Stage", "run_gate"]
 
 
@@ -126,8 +123,7 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
 
     `heard` is called with the steps of each example.
     """
-    examples = -(-run.budget.examples // (1 if run.subject.wire is None else WIRE_PART))
-    if run.clock.reason() or not examples:
+    if run.clock.reason() or not run.budget.examples:
         return
     found = Sampling(heard=heard)
     try:
@@ -135,7 +131,7 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
             run.subject,
             found,
             run.report.seed,
-            examples,
+            run.budget.examples,
             run.clock.reason,
             lambda each: run.progress(f"stateful: {each.examples} examples", each.operations),
         )

@@ -32,8 +32,7 @@ class Budget:
 
     `interleavings` is the number of classes run for each parallel case. Every run of `depth`
     operations of each scope is tried, even if that takes more than `operations`. A candidate
-    outside this process gets half of that depth, and a broker on the wire a quarter of the
-    examples.
+    outside this process gets half of that depth; a broker on the wire is only walked.
     """
 
     operations: int = 25_000

@@ -50,10 +50,13 @@ STEPS = 40
 """So many moves are drawn for an example."""
 
 WAITING = 110
-"""So many messages wait at the beginning of every other example on the wire.
+"""So many messages wait at the beginning of the last examples.
 
-They fill the pages and the windows for duplicates of a broker with small sizes.
+They fill pages, windows and segments, and the windows for duplicates of a broker with small sizes.
 """
+
+LONG_SHARE, LONG_SHARE_ON_A_WIRE = 32, 2
+"""One in so many examples is of these; they come last, since what they find has a long trace."""
 
 ROUNDS_MAX = 8
 """How many different requirements one run of the stage finds broken before it stops."""
@@ -71,6 +74,7 @@ class Sampling(Examples):
 
     shrinking: bool = False
     largest: int = 0
+    long_from: int = 0
     heard: Heard = lambda _: None
 
 
@@ -91,6 +95,8 @@ def sample(
     progress: Callable[[Sampling], None] = lambda _: None,
 ) -> None:
     """Judge so many drawn examples; a requirement found broken is left out from then on."""
+    share = LONG_SHARE if subject.wire is None else LONG_SHARE_ON_A_WIRE
+    found.long_from = examples - examples // share
     while found.examples < examples and len(found.broken) < ROUNDS_MAX:
         known = frozenset(found.broken)
         machine = _machine(subject, found, known, interrupted, progress)
@@ -257,7 +263,7 @@ def _machine(
         )
         def declare(self, order: int, two: bool, plain: bool, swarm: int) -> None:
             """Choose the kinds of the example; declare one queue or two, of any order claimed."""
-            waiting = WAITING if subject.wire is not None and order % 2 else 0
+            waiting = WAITING if found.examples >= found.long_from else 0
             most = MESSAGES_MAX + waiting
             self.chooser = Chooser(claims, core if plain else beyond, plain, most)
             self.kinds = kinds_drawn(swarm, passing)
