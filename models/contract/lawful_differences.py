@@ -40,6 +40,7 @@ class LawfulContract(WholeContract):
     returning: Map[Entry, Bool]
     voided: Map[Entry, Bool]
     in_view: Relation[Consumer, Entry]
+    on_its_way: Map[Entry, Bool]
 
     @initial
     def nothing_yet(self) -> None:
@@ -48,6 +49,7 @@ class LawfulContract(WholeContract):
         self.returning.fill(False)
         self.voided.fill(False)
         self.in_view.fill(False)
+        self.on_its_way.fill(False)
 
     @invariant("what-was-voided-stays-away")
     def voided_stays_away(self, e: Entry) -> Bool:
@@ -115,16 +117,33 @@ class LawfulContract(WholeContract):
     # The reports of the broker.
 
     @action
+    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The broker delivers an entry; it may still have one that it settles by itself."""
+        super().deliver(who, entry, redelivered)
+        self._goes_on_its_way(who, entry)
+
+    @action
+    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+        """The same with consumer priorities."""
+        super().deliver_by_rank(who, entry, redelivered)
+        self._goes_on_its_way(who, entry)
+
+    def _goes_on_its_way(self, who: Consumer, entry: Entry) -> None:
+        self.on_its_way[entry] = self.shows_held & (self.mode[who] == Mode.AUTOMATIC)
+
+    @action
     def quiesce(self) -> None:
         """The broker reports that no further event follows until a client acts."""
         super().quiesce()
         self.returning.fill(False)
+        self.on_its_way.fill(False)
 
     @action
     def quiesce_by_size(self) -> None:
         """The same for byte windows."""
         super().quiesce_by_size()
         self.returning.fill(False)
+        self.on_its_way.fill(False)
 
     # What the differences weaken.
 
@@ -133,9 +152,12 @@ class LawfulContract(WholeContract):
         return self.returning[f]
 
     def can_be_shown(self, who: Consumer, f: Entry) -> Bool:
-        """Whether a browser may be shown the entry: a held one, or one of its snapshot."""
+        """Whether a browser may be shown the entry: a held one, or one of its snapshot.
+
+        One on its way to an automatic consumer is held until the broker has settled it.
+        """
         held = self.shows_held & (self.status[f] == Status.ACQUIRED)
-        return super().can_be_shown(who, f) | held | self.in_view[who, f]
+        return super().can_be_shown(who, f) | held | self.on_its_way[f] | self.in_view[who, f]
 
     def is_shown_as(self, who: Consumer, f: Entry, redelivered: Bool) -> Bool:
         """Whether the flag is allowed; that of a message that is not available tells nothing."""

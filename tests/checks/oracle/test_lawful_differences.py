@@ -18,12 +18,13 @@ from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.oracle.streams import LawfulOrder, Streams, judged
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
-from brokerproof.spec.messages import Fifo, Message
+from brokerproof.spec.messages import Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
-from brokerproof.spec.protocol.capabilities import STRICT, Capabilities
+from brokerproof.spec.protocol.capabilities import STRICT, BrowserSees, Capabilities
 from brokerproof.spec.protocol.operations import (
     CloseChannel,
     Consume,
+    ConsumeMode,
     Declare,
     Drain,
     Operation,
@@ -150,6 +151,31 @@ def test_an_idle_consumer_may_leave_before_those_that_hold_something(*, is_idle:
     oracle = Oracle(claims)
     found = [each.requirement for step in steps for each in oracle.observe(*step)]
     assert found == ([] if is_idle else ["consumer-priority"])
+
+
+@pytest.mark.parametrize(
+    ("sees", "alarms"), [("all", []), ("available", ["browser-sees-available"])]
+)
+def test_a_browser_may_see_what_is_on_its_way_to_an_automatic_consumer(
+    sees: BrowserSees, alarms: list[str]
+) -> None:
+    modes: tuple[ConsumeMode, ...] = ("automatic", "browse")
+    claims = replace(CLAIMS, event_order="per_consumer", modes=modes, browser_sees=sees)
+    events = [
+        Delivered(delivery=f"d{n}", consumer=who, queue="q", message=of, redelivered=False)
+        for n, (who, of) in enumerate((("c", "low"), ("c", "high"), ("b", "low")))
+    ]
+    steps: list[tuple[Operation, Answer]] = [
+        (Declare(queue="q", order=Priority(3)), OK),
+        (Consume(channel="ch", queue="q", consumer="c", mode="automatic"), OK),
+        (Publish(queue="q", message=Message(id="low", priority=0)), OK),
+        (Publish(queue="q", message=Message(id="high", priority=9)), OK),
+        (Consume(channel="ch", queue="q", consumer="b", mode="browse"), OK),
+        (Drain(), Answer(tuple(events))),
+    ]
+    oracle = Oracle(claims)
+    found = [each.requirement for step in steps for each in oracle.observe(*step)]
+    assert found == alarms
 
 
 class Late(Different):
