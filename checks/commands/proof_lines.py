@@ -6,7 +6,7 @@ The file prints these results line by line and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from brokerproof.models.language.core.traces import Step, trace_text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from brokerproof.models.language.prove.bounded import Bounded
     from brokerproof.models.language.prove.commutation import Commutation
     from brokerproof.models.language.prove.prover import Condition, InvariantProof, Proof, Satisfied
-    from brokerproof.models.language.prove.refinement import RefinementProof
+    from brokerproof.models.language.prove.refinement import RefinementProof, Standing
 
 
 def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
@@ -114,6 +114,40 @@ def refinement_lines(proof: RefinementProof) -> Iterator[str]:
         yield f"    never taken: {', '.join(proof.never)}"
     for label, reason in proof.left_out:
         yield f"    left out: {label}, since {reason}"
+
+
+def requirement_lines(
+    proof: RefinementProof, carried: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """Yield what is shown of each requirement; `carried` has the actions whose guards it labels."""
+    width = max(map(len, carried))
+    left_out = dict(proof.left_out)
+    yield "    of each requirement:"
+    for label, actions in carried.items():
+        standing = proof.standing(label)
+        if standing == "no step":
+            said = f"no step: {', '.join(actions)}"
+        else:
+            with_it = dict.fromkeys(answer.action for answer in proof.about(label))
+            said = f"{standing}{' in part' if label in left_out else ''}: {', '.join(with_it)}"
+        yield f"      {label:<{width}}  {said}"
+
+
+def sum_lines(standings: Mapping[str, Mapping[str, Standing]]) -> Iterator[str]:
+    """Yield how many requirements are proved of an algorithm; `standings` by label and model."""
+    best = [
+        next((each for each in _SUMS if each in of.values()), "refuted or unknown")
+        for of in standings.values()
+    ]
+    sums = [f"{count} {_SUMS.get(each, each)}" for each, count in Counter(best).items()]
+    yield f"{len(best)} requirements of the contract: {', '.join(sums)}"
+
+
+_SUMS: dict[str, str] = {
+    "proved": "proved",
+    "by construction": "true by construction alone",
+    "no step": "of no algorithm here, since none has such a step",
+}
 
 
 def swap_lines(found: Commutation, where: str, *, expected: bool) -> Iterator[str]:

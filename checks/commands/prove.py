@@ -8,7 +8,7 @@ nothing to prove; 2 no such model; 3 interrupted. Of several models, the worst.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -16,12 +16,17 @@ from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
+from brokerproof.spec.requirements import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from brokerproof.models.language.prove.cache import Cache
     from brokerproof.models.language.prove.prover import InvariantProof
+    from brokerproof.models.language.prove.refinement import Standing
+
+Standings: TypeAlias = "dict[str, dict[str, Standing]]"
+"""What is shown of each requirement of the contract, by the model that refines it."""
 
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""
@@ -67,6 +72,7 @@ def prove(
     if attacked and bounded is not None:
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
+    standings: Standings = {}
     complete = True
     for name in model or (QUICKLY_ATTACKED if attacked else tuple(CATALOGUE)):
         click.echo(name)
@@ -77,13 +83,15 @@ def prove(
                 elif bounded is not None:
                     good = _bounded(name, bounded)
                 else:
-                    good = _prove(name, cache)
+                    good = _prove(name, cache, standings)
         except ModelError as error:
             raise click.UsageError(str(error)) from error
         except KeyboardInterrupt:
             click.echo("  interrupted: what stands above was decided, the rest was not")
             raise SystemExit(3) from None
         complete = complete and good
+    if standings:
+        _show(proof_lines.sum_lines(standings))
     if not complete:
         raise SystemExit(1)
 
@@ -93,7 +101,7 @@ def _show(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _prove(name: str, cache: Cache) -> bool:
+def _prove(name: str, cache: Cache, standings: Standings) -> bool:
     from brokerproof.models.language.prove import prover  # noqa: PLC0415
     from brokerproof.models.language.prove.shape import complaints  # noqa: PLC0415
 
@@ -114,12 +122,12 @@ def _prove(name: str, cache: Cache) -> bool:
     _show(proof_lines.possibility_lines(proof))
     _show(proof_lines.idle_lines(system))
     _show(proof_lines.unproved_lines(system))
-    refined = _refine(name, cache)
+    refined = _refine(name, cache, standings)
     swapped = _swap(system, cache)
     return bool(system.invariants) and proof.complete and refined and swapped
 
 
-def _refine(name: str, cache: Cache) -> bool:
+def _refine(name: str, cache: Cache, standings: Standings) -> bool:
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
@@ -129,8 +137,21 @@ def _refine(name: str, cache: Cache) -> bool:
         return True
     proof = cache.kept(RefinementProof, f"refinement-{name}", bind(refinement).proof)
     _show(proof_lines.refinement_lines(proof))
+    carried = _carried(trace(refinement.abstract))
+    _show(proof_lines.requirement_lines(proof, carried))
+    for label in carried:
+        standings.setdefault(label, {})[name] = proof.standing(label)
     _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
     return proof.complete
+
+
+def _carried(system: System) -> dict[str, tuple[str, ...]]:
+    """Return the requirements of the contract, each with the actions whose guards it labels."""
+    labelled = {
+        label: tuple(a.name for a in system.actions if label in {g.label for g in a.guards})
+        for label in catalogue()
+    }
+    return {label: actions for label, actions in labelled.items() if actions}
 
 
 def _swap(system: System, cache: Cache) -> bool:

@@ -120,6 +120,11 @@ class CursorQueue(CursorPageIn):
         del who
         require(self.has_nothing_to_give())
 
+    @action
+    def final_drain(self, who: Consumer) -> None:
+        """The last consumer has been given all that there is."""
+        self.find_nothing(who)
+
     # Rest.
 
     def has_nothing_to_give(self) -> Bool:

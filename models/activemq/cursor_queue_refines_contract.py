@@ -219,6 +219,7 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         "release": lambda _queue, _who, m: does("release", m),
         "purge": lambda queue: does("purge", queue.queue),
         "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "final_drain": lambda _queue, who: does("final_drain", who),
         "come_to_rest": lambda _queue: does("quiesce"),
     },
     assumptions={

@@ -87,6 +87,11 @@ class ProgressingQueue(SelectingQueue):
         require(forall(Entry, lambda e: ~self.candidate(who, e)))
 
     @action
+    def final_drain(self, who: Subscription) -> None:
+        """The last subscription has been given all that there is."""
+        self.find_nothing(who)
+
+    @action
     def close_channel(self, which: Channel, first: Entry) -> None:
         """A channel's subscriptions leave and their entries are released, `first` being the first.
 

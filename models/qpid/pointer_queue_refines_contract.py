@@ -256,6 +256,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "come_to_rest": lambda _queue: does("quiesce"),
         "get": gets,
         "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "final_drain": lambda _queue, who: does("final_drain", who),
         "close_channel": lambda _queue, which, _first: does("close_channel", which),
         "close_idle_channel": lambda _queue, which: does("close_channel", which),
     },

@@ -262,6 +262,11 @@ class PagingQueue(PagingPlaces):
         require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
 
     @action
+    def final_drain(self, who: Consumer) -> None:
+        """The last consumer has been given all that there is."""
+        self.find_nothing(who)
+
+    @action
     def come_to_rest(self) -> None:
         """The queue rests: q4 and q3 are empty, or no consumer is subscribed (P1)."""
         nobody = forall(Consumer, lambda c: ~self.active[c])

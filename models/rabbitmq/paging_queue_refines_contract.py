@@ -134,6 +134,7 @@ PAGING_QUEUE_REFINES_CONTRACT = Refinement(
         **{f"fetch_{way}": delivers for way in FETCHES},
         **{f"get_{way}": gets for way in FETCHES},
         "find_nothing": lambda _queue, who: does("get_nothing", who),
+        "final_drain": lambda _queue, who: does("final_drain", who),
         **dict.fromkeys(PAGING, pages),
         "acknowledge": lambda _queue, m: does("acknowledge", m),
         **dict.fromkeys(("requeue_to_q4", "requeue_to_q3", "requeue_to_delta"), requeues),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from brokerproof.models.language.core.model import Model, SetOf
 from brokerproof.models.language.core.rewriting import Function
@@ -118,6 +118,10 @@ class Answer:
     by_construction: bool = False
 
 
+Standing: TypeAlias = Literal["proved", "by construction", "no step", "refuted", "unknown"]
+"""What a refinement says of a label: its worst outcome; without an obligation, `no step`."""
+
+
 @dataclass(frozen=True)
 class RefinementProof:
     """All outcomes; `action` is "" if the outcome concerns the start or rigid symbols.
@@ -140,3 +144,18 @@ class RefinementProof:
     def complete(self) -> bool:
         """Whether every obligation is proved."""
         return all(answer.outcome == "proved" for answer in self.answers)
+
+    def about(self, label: str) -> list[Answer]:
+        """Return the outcomes for the guards with a label; an invariant may have its name too."""
+        return [answer for answer in self.answers if answer.action and answer.name == label]
+
+    def standing(self, label: str) -> Standing:
+        """Return what is shown of the guards with a label."""
+        about = self.about(label)
+        if not about:
+            return "no step"
+        worst = next((each.outcome for each in about if each.outcome != "proved"), None)
+        if worst is not None:
+            return worst
+        trivial = all(answer.by_construction for answer in about)
+        return "by construction" if trivial else "proved"

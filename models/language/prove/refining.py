@@ -126,7 +126,8 @@ class Bound:
         added = [
             f"the axiom {a.name} of the history" for a in self.raw.axioms if a.name not in known
         ]
-        return (*(each.text for each in self.assumed.values()), *own, *added)
+        every = (*(each.text for each in self.assumed.values()), *own, *added)
+        return tuple(dict.fromkeys(every))
 
     @property
     def fixed(self) -> tuple[str, ...]:

@@ -6,7 +6,11 @@ import dataclasses
 
 import pytest
 
-from brokerproof.checks.commands.proof_lines import refinement_lines
+from brokerproof.checks.commands.proof_lines import (
+    refinement_lines,
+    requirement_lines,
+    sum_lines,
+)
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract import swaps
 from brokerproof.models.contract.core import Contract
@@ -52,10 +56,34 @@ def test_the_pointer_queue_refines_the_contract() -> None:
     assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
     assert proof.assumptions[0].startswith("that a browser that subscribes again is another one")
     assert [text.partition(":")[0] for text in proof.assumptions[1:]] == ["least", "least"]
-    assert proof.never == ("reject", "settle_again", "rest", "final_drain")
+    assert proof.never == ("reject", "settle_again", "rest")
     lines = list(refinement_lines(proof))
-    assert "    never taken: reject, settle_again, rest, final_drain" in lines
+    assert "    never taken: reject, settle_again, rest" in lines
     assert f"    assuming {proof.assumptions[-1]}" in lines
+
+
+def test_each_requirement_is_said_to_be_proved_or_not() -> None:
+    proof = bind(GOOD).proof(("deliver", "browse", "final_drain"))
+    hearts = ("nothing-lost", "priority-order", "release-rewinds", "browser-never-rewound")
+    assert {proof.standing(each) for each in hearts} == {"proved"}
+    assert proof.standing("settled-once") == "by construction"
+    assert proof.standing("get-finds") == "no step"
+    labelled = {"nothing-lost": ("final_drain",), "get-finds": ("get_nothing",)}
+    assert list(requirement_lines(proof, labelled))[1:] == [
+        "      nothing-lost  proved: final_drain",
+        "      get-finds     no step: get_nothing",
+    ]
+    standings = {each: {"pointer-queue": proof.standing(each)} for each in labelled}
+    [said] = sum_lines(standings)
+    assert said.startswith("2 requirements of the contract: 1 proved, 1 of no algorithm")
+
+
+@pytest.mark.thorough
+def test_a_requirement_that_is_not_kept_is_said_to_be_refuted() -> None:
+    proof = bind(of_another_queue(Hasty, HastyRemembering)).proof(("final_drain",))
+    assert proof.standing("nothing-lost") == "refuted"
+    [said] = sum_lines({"nothing-lost": {"pointer-queue": proof.standing("nothing-lost")}})
+    assert said == "1 requirements of the contract: 1 refuted or unknown"
 
 
 def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
@@ -260,8 +288,11 @@ def test_what_holds_by_construction_is_told_from_what_is_proved() -> None:
 @pytest.mark.thorough
 def test_a_queue_that_says_too_early_that_it_is_done_is_refuted() -> None:
     hasty = of_another_queue(Hasty, HastyRemembering)
-    found = refuted(hasty, "come_to_rest", "find_nothing")
+    found = refuted(hasty, "come_to_rest", "find_nothing", "final_drain")
     assert set(found) == {
+        ("final_drain", "nothing-lost"),
+        ("final_drain", "close-releases"),
+        ("final_drain", "browser-takes-nothing"),
         ("come_to_rest", "quiescence"),
         ("come_to_rest", "browser-sees-all"),
         ("find_nothing", "get-finds"),
