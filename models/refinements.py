@@ -1,12 +1,14 @@
-"""The proved refinements, by the concrete model's name in the catalogue."""
+"""The proved refinements by the concrete model's name, and the requirements that they are about."""
 
 from __future__ import annotations
 
 from brokerproof.models.activemq.cursor_queue_refines_contract import CURSOR_QUEUE_REFINES_CONTRACT
+from brokerproof.models.language.core.model import System
 from brokerproof.models.language.prove.refinement import Refinement
 from brokerproof.models.qpid.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
 from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 from brokerproof.models.rabbitmq.paging_queue_refines_contract import PAGING_QUEUE_REFINES_CONTRACT
+from brokerproof.spec.requirements import catalogue
 
 REFINEMENTS: dict[str, Refinement] = {
     "cursor-page-in": CURSOR_QUEUE_REFINES_CONTRACT,
@@ -14,3 +16,12 @@ REFINEMENTS: dict[str, Refinement] = {
     "paging-places": PAGING_QUEUE_REFINES_CONTRACT,
     "pull-queue": PULL_QUEUE_REFINES_CONTRACT,
 }
+
+
+def carried_by(system: System) -> dict[str, tuple[str, ...]]:
+    """Return the requirements of the contract, each with the actions whose guards it labels."""
+    labelled = {
+        label: tuple(a.name for a in system.actions if label in {g.label for g in a.guards})
+        for label in catalogue()
+    }
+    return {label: actions for label, actions in labelled.items() if actions}

@@ -121,16 +121,18 @@ def requirement_lines(
 ) -> Iterator[str]:
     """Yield what is shown of each requirement; `carried` has the actions whose guards it labels."""
     width = max(map(len, carried))
-    left_out = dict(proof.left_out)
     yield "    of each requirement:"
     for label, actions in carried.items():
-        standing = proof.standing(label)
-        if standing == "no step":
-            said = f"no step: {', '.join(actions)}"
-        else:
-            with_it = dict.fromkeys(answer.action for answer in proof.about(label))
-            said = f"{standing}{' in part' if label in left_out else ''}: {', '.join(with_it)}"
-        yield f"      {label:<{width}}  {said}"
+        yield f"      {label:<{width}}  {said_of(proof, label, actions)}"
+
+
+def said_of(proof: RefinementProof, label: str, actions: Sequence[str]) -> str:
+    """Return what is shown of a requirement, and for which steps of the algorithm."""
+    standing = proof.standing(label)
+    if standing == "no step":
+        return f"no step: {', '.join(actions)}"
+    part = " in part" if label in dict(proof.left_out) else ""
+    return f"{standing}{part}: {', '.join(dict.fromkeys(a.action for a in proof.about(label)))}"
 
 
 def sum_lines(standings: Mapping[str, Mapping[str, Standing]]) -> Iterator[str]:

@@ -16,7 +16,6 @@ from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
-from brokerproof.spec.requirements import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,28 +129,19 @@ def _prove(name: str, cache: Cache, standings: Standings) -> bool:
 def _refine(name: str, cache: Cache, standings: Standings) -> bool:
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
-    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415
 
     refinement = REFINEMENTS.get(name)
     if refinement is None or not issubclass(refinement.concrete, CATALOGUE[name].model):
         return True
     proof = cache.kept(RefinementProof, f"refinement-{name}", bind(refinement).proof)
     _show(proof_lines.refinement_lines(proof))
-    carried = _carried(trace(refinement.abstract))
+    carried = carried_by(trace(refinement.abstract))
     _show(proof_lines.requirement_lines(proof, carried))
     for label in carried:
         standings.setdefault(label, {})[name] = proof.standing(label)
     _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
     return proof.complete
-
-
-def _carried(system: System) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of the contract, each with the actions whose guards it labels."""
-    labelled = {
-        label: tuple(a.name for a in system.actions if label in {g.label for g in a.guards})
-        for label in catalogue()
-    }
-    return {label: actions for label, actions in labelled.items() if actions}
 
 
 def _swap(system: System, cache: Cache) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from brokerproof import spec
+from brokerproof.checks.commands.proof_lines import said_of
 from brokerproof.checks.errors import CannotRun
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import trace
@@ -81,6 +82,7 @@ def lines_about(name: str) -> Iterator[str]:
     requirement, invariant = catalogue().get(name), invariants().get(name)
     yield from _head(requirement, invariant)
     yield from _places("guard", f'"{name}"', "models/contract/[cw]*.py")
+    yield from _theorems(name)
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
     yield from _places("rule on histories", f'"{name}"', "pipeline/rules/history_rules.py")
     for binding in invariant.held if invariant is not None else ():
@@ -138,6 +140,23 @@ def _proof(binding: ByModel) -> str:
         return f"not decided yet: brokerproof prove {binding.model}"
     outcomes = [each.outcome for each in kept.invariants if each.name == binding.statement]
     return outcomes[0] if outcomes else f"about the end: brokerproof explore {binding.model}"
+
+
+def _theorems(name: str) -> Iterator[str]:
+    """Yield what the last proof of each algorithm shows of a requirement of the contract."""
+    # Z3 is slow to load.
+    from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
+    from brokerproof.models.language.prove.cache import FOLDER, Cache  # noqa: PLC0415
+    from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
+    from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415
+
+    for model, refinement in REFINEMENTS.items():
+        actions = carried_by(trace(refinement.abstract)).get(name)
+        if actions is None:
+            continue
+        proof = Cache(FOLDER).known(RefinementProof, f"refinement-{model}", bind(refinement).proof)
+        undecided = f"not decided yet: brokerproof prove {model}"
+        yield f"  theorem of {model}: {said_of(proof, name, actions) if proof else undecided}"
 
 
 def _faults(name: str) -> Iterator[str]:

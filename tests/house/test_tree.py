@@ -73,7 +73,7 @@ SMALL_FOR = {
     "statements, apart from the actions that they are about": """
         models/contract/core_invariants.py models/contract/jobs_invariants.py
         models/rabbitmq/paging_index_tables.py models/qpid/pull_queue_refines_contract.py""",
-    "a list that joins several folders": "checks/report/forms.py models/refinements.py",
+    "a list that joins several folders": "checks/report/forms.py",
 }
 """The small modules that one other imports, by the reason why they are apart."""
 LONG_CLASSES = {

@@ -13,6 +13,7 @@ from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.commands.where import ROOT, lines_about
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.core.model import trace
+from brokerproof.models.refinements import REFINEMENTS
 from brokerproof.spec.invariants import ByModel, invariants
 from brokerproof.spec.requirements import catalogue
 
@@ -48,6 +49,18 @@ def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
     labels = {guard.label for each in trace(WholeContract).actions for guard in each.guards}
     for name in labels & catalogue().keys():
         assert any(line.startswith("  guard: models/contract/") for line in told[name]), name
+
+
+def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(
+    told: dict[str, list[str]],
+) -> None:
+    def models(name: str) -> list[str]:
+        said = [line for line in told[name] if line.startswith("  theorem of ")]
+        return [line.removeprefix("  theorem of ").partition(":")[0] for line in said]
+
+    assert models("nothing-lost") == [*REFINEMENTS]
+    assert models("survives-restart") == ["cursor-page-in"]
+    assert models("protocol") == []
 
 
 def test_a_statement_of_a_model_leads_to_its_text(told: dict[str, list[str]]) -> None:
