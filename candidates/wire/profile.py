@@ -53,7 +53,8 @@ class Silence(msgspec.Struct, frozen=True, tag_field="kind", tag="silence"):
 
     The time is that of the slowest of some hundred deliveries, times `factor`, and at least
     `floor_s`. A drain ends with a `request` on each connection, which brings in what the broker
-    sent without owing it; an empty text is none.
+    sent without owing it; over STOMP, a subscription ends with one too, since a broker may answer
+    it before it serves the consumer. An empty text is none.
     """
 
     request: str = ""
