@@ -192,14 +192,7 @@ class Contract(ContractInvariants):
         require(
             forall(
                 Entry,
-                lambda f: (
-                    ~(
-                        self.there_for(who, f)
-                        & self.precedes(f, entry)
-                        & ~self.excused[who, f]
-                        & in_order
-                    )
-                ),
+                lambda f: ~(self.is_overtaken(who, f, entry) & ~self.excused[who, f] & in_order),
             ),
             "browser-in-order",
         )

@@ -20,7 +20,12 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.messages import Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered
-from brokerproof.spec.protocol.capabilities import STRICT, BrowserSees, Capabilities
+from brokerproof.spec.protocol.capabilities import (
+    STRICT,
+    BrowserSees,
+    Capabilities,
+    ReleasePosition,
+)
 from brokerproof.spec.protocol.operations import (
     CloseChannel,
     Consume,
@@ -176,6 +181,35 @@ def test_a_browser_may_see_what_is_on_its_way_to_an_automatic_consumer(
     oracle = Oracle(claims)
     found = [each.requirement for step in steps for each in oracle.observe(*step)]
     assert found == alarms
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_a_browser_may_pass_what_is_on_its_way_back(*, rests: bool) -> None:
+    position: ReleasePosition = "head"
+    claims = replace(
+        CLAIMS, event_order="per_consumer", close="each", release_position=position, purge=False
+    )
+    given = [
+        Delivered(delivery=f"d{n}", consumer=who, queue="q", message=of, redelivered=n > 1)
+        for n, (who, of) in enumerate(
+            (("c0", "m0"), ("c0", "m1"), ("c1", "m1"), ("b", "m1"), ("b", "m0"))
+        )
+    ]
+    holders = [Consume(channel="ch", queue="q", consumer=each) for each in ("c0", "c1")]
+    steps: list[tuple[Operation, Answer]] = [
+        (Declare(queue="q", order=Fifo()), OK),
+        *((Publish(queue="q", message=Message(id=each)), OK) for each in ("m0", "m1")),
+        (holders[0], OK),
+        (Drain(), Answer(tuple(given[:2]))),
+        (holders[1], OK),
+        (CloseChannel(channel="ch"), Answer((given[2],))),
+        *([(Drain(), OK)] if rests else []),
+        (Consume(channel="other", queue="q", consumer="b", mode="browse"), OK),
+        (Drain(), Answer(tuple(given[3:]))),
+    ]
+    oracle = Oracle(claims)
+    found = [each.requirement for step in steps for each in oracle.observe(*step)]
+    assert found == (["browser-in-order"] if rests else [])
 
 
 class Late(Different):
