@@ -74,6 +74,16 @@ class ProgressingQueue(SelectingQueue):
         )
 
     @action
+    def reject(self, who: Subscription, entry: Entry) -> None:
+        """A rejected entry is dequeued, as an acknowledged one is."""
+        self.acknowledge(who, entry)
+
+    @action
+    def settle_again(self, entry: Entry) -> None:
+        """A second settlement finds no entry in the acquired state, and changes nothing."""
+        require((entry != self.head) & (self.status[entry] != Status.ABSENT))
+
+    @action
     def get(self, who: Subscription, entry: Entry) -> None:
         """A get is a subscription for one message, and its delivery is the answer."""
         super().deliver(who, entry)

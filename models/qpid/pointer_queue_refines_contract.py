@@ -43,6 +43,7 @@ class RememberingQueue(ProgressingQueue):
 
     holder: Map[Entry, Subscription]
     origin: Map[Entry, Origin]
+    meddled: Map[Entry, Bool]
     excused: Relation[Subscription, Entry]
     behind: Relation[Subscription, Entry]
     may_repeat: Relation[Subscription, Entry]
@@ -57,6 +58,7 @@ class RememberingQueue(ProgressingQueue):
         super().empty()
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
+        self.meddled.fill(False)
         for relation in (
             self.excused,
             self.behind,
@@ -220,6 +222,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
     history=(
         "holder",
         "origin",
+        "meddled",
         "excused",
         "behind",
         "may_repeat",
@@ -232,7 +235,6 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "status": status,
         "consuming": lambda queue, who: queue.active[who],
         "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
-        "meddled": lambda _queue, _entry: FALSE,
         "home": lambda queue, _entry: queue.queue,
         "channel": lambda queue, who: queue.channel[who],
         "fifo": lambda queue, _queue: queue.fifo,
@@ -252,6 +254,8 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "browse": browses,
         "pass_over": lambda _queue, _who, _entry: stutters(),
         "acknowledge": lambda _queue, _who, entry: does("acknowledge", entry),
+        "reject": lambda _queue, _who, entry: does("reject", entry),
+        "settle_again": lambda _queue, entry: does("settle_again", entry),
         "release": lambda _queue, _who, entry: does("release", entry),
         "come_to_rest": lambda _queue: does("quiesce"),
         "get": gets,
