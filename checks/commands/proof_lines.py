@@ -119,7 +119,7 @@ def refinement_lines(proof: RefinementProof) -> Iterator[str]:
 def requirement_lines(
     proof: RefinementProof, carried: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
-    """Yield what is shown of each requirement; `carried` has the actions whose guards it labels."""
+    """Yield a line for each requirement; `carried` gives the contract's actions that it guards."""
     width = max(map(len, carried))
     yield "    of each requirement:"
     for label, actions in carried.items():
@@ -127,7 +127,7 @@ def requirement_lines(
 
 
 def said_of(proof: RefinementProof, label: str, actions: Sequence[str]) -> str:
-    """Return what is shown of a requirement, and for which steps of the algorithm."""
+    """Return the standing of a requirement, and the steps of the algorithm that it guards."""
     standing = proof.standing(label)
     if standing == "no step":
         return f"no step: {', '.join(actions)}"

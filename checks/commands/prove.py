@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from brokerproof.models.language.prove.refinement import Standing
 
 Standings: TypeAlias = "dict[str, dict[str, Standing]]"
-"""What is shown of each requirement of the contract, by the model that refines it."""
+"""The standing of each requirement in each refinement, by requirement and model."""
 
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""

@@ -7,7 +7,7 @@ import functools
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from brokerproof.models.language.core.model import trace
 from brokerproof.spec.invariants import ByModel, Invariant, invariants
 from brokerproof.spec.nearest import meant
 from brokerproof.spec.requirements import ADDRESSES, Requirement, catalogue
+
+if TYPE_CHECKING:
+    from brokerproof.models.language.prove.refinement import RefinementProof
 
 ROOT = Path(spec.__file__).resolve().parents[1]
 """The folder of all rooms: of a checkout, or of the installed package."""
@@ -143,20 +146,31 @@ def _proof(binding: ByModel) -> str:
 
 
 def _theorems(name: str) -> Iterator[str]:
-    """Yield what the last proof of each algorithm shows of a requirement of the contract."""
+    """Yield the standing of a requirement in the last proof of each algorithm."""
+    for model, carried, proof in _refinements():
+        if name in carried:
+            undecided = f"not decided yet: brokerproof prove {model}"
+            said = said_of(proof, name, carried[name]) if proof else undecided
+            yield f"  theorem of {model}: {said}"
+
+
+@functools.cache
+def _refinements() -> list[tuple[str, dict[str, tuple[str, ...]], RefinementProof | None]]:
+    """Return each algorithm's model, the requirements it is about, and its last proof."""
     # Z3 is slow to load.
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.prove.cache import FOLDER, Cache  # noqa: PLC0415
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415
 
-    for model, refinement in REFINEMENTS.items():
-        actions = carried_by(trace(refinement.abstract)).get(name)
-        if actions is None:
-            continue
-        proof = Cache(FOLDER).known(RefinementProof, f"refinement-{model}", bind(refinement).proof)
-        undecided = f"not decided yet: brokerproof prove {model}"
-        yield f"  theorem of {model}: {said_of(proof, name, actions) if proof else undecided}"
+    return [
+        (
+            model,
+            carried_by(trace(refinement.abstract)),
+            Cache(FOLDER).known(RefinementProof, f"refinement-{model}", bind(refinement).proof),
+        )
+        for model, refinement in REFINEMENTS.items()
+    ]
 
 
 def _faults(name: str) -> Iterator[str]:

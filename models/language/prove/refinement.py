@@ -150,7 +150,7 @@ class RefinementProof:
         return [answer for answer in self.answers if answer.action and answer.name == label]
 
     def standing(self, label: str) -> Standing:
-        """Return what is shown of the guards with a label."""
+        """Return the worst outcome of the guards with a label."""
         about = self.about(label)
         if not about:
             return "no step"

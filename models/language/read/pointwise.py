@@ -139,11 +139,9 @@ class Pointwise:
         rest, entries = world
         at = None if code.focus_at is None else arguments[code.focus_at]
         if frozenset not in map(type, entries):
-            certain = cast("tuple[Local, ...]", entries)
-            own = None if at is None else certain[at]
-            rows, sizes = frame.rows, frame.sizes
-            if code.lawful(rows, sizes, rest, certain, own, *arguments):
-                return [(code.after(rows, sizes, rest, certain, own, *arguments), _NOTHING)], []
+            after = _take_in_one(code, frame, rest, entries, at, arguments)
+            if after is not None:
+                return [(after, _NOTHING)], []
         return _take_slowly(code, frame, world, at, arguments, tolerated)
 
     def effort(self, world: World, name: str) -> int:
@@ -212,6 +210,21 @@ def _possible(locals_: Iterable[Local]) -> Possible:
     return next(iter(found)) if len(found) == 1 else found
 
 
+def _take_in_one(
+    code: Compiled,
+    frame: Frame,
+    rest: Rest,
+    certain: tuple[Possible, ...],
+    at: int | None,
+    arguments: Arguments,
+) -> World | None:
+    """Take an action in a certain world at once; None if a guard does not hold."""
+    own, rows, sizes = None if at is None else certain[at], frame.rows, frame.sizes
+    if not code.lawful(rows, sizes, rest, certain, own, *arguments):
+        return None
+    return cast("World", code.after(rows, sizes, rest, certain, own, *arguments))
+
+
 def _take_slowly(
     code: Compiled,
     frame: Frame,
@@ -252,11 +265,9 @@ def _take_in_each(
         raise TooManyCases(f"a guard relates what more than {SPLIT_MAX} possible worlds differ in")
     results: Taken = []
     blames: list[Blame] = []
-    rows, sizes = frame.rows, frame.sizes
     for certain in itertools.product(*possible):
-        own = None if at is None else certain[at]
-        if code.lawful(rows, sizes, rest, certain, own, *arguments):
-            after = code.after(rows, sizes, rest, certain, own, *arguments)
+        after = _take_in_one(code, frame, rest, certain, at, arguments)
+        if after is not None:
             results.append((after, _NOTHING))
             continue
         taken, to_blame = _take_slowly(code, frame, (rest, certain), at, arguments, tolerated)
