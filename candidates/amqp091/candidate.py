@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import secrets
+import time
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
@@ -54,6 +55,13 @@ from brokerproof.spec.protocol.operations import (
 
 QOS, PASSIVE_DECLARE = "qos", "passive_declare"
 
+RETURN_S_MAX = 1.0
+"""How long a drain waits for what a closed channel held by gets alone.
+
+RabbitMQ 3.10.8 returns it after its answer (`rabbit_channel:notify_queues` asks only the queues of
+consumers): when the queue hears that the channel's process has ended.
+"""
+
 
 class Tag(NamedTuple):
     """How a channel of AMQP names a consumer (a text) or a delivery (a number)."""
@@ -89,6 +97,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         self._pool = Pool(lambda: connect(self._address, deadline), CLOSED)
         self._returned: list[str] = []
         self._exclusive: set[str] = set()
+        self._returns_late = False
         try:
             product = self._pool.control.product
             profile = profile_for(address, *product)
@@ -104,15 +113,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             raise
 
     def _open_control(self) -> None:
-        try:
-            self._control: amqp.Channel = self._pool.control.channel()
-        except CLOSED as error:
-            self._pool.control.collect()
-            raise CandidateUnavailable(
-                str(self._address),
-                what=f"the first channel failed with {described(error)}",
-                remedy="look into the broker's log",
-            ) from error
+        self._control = _first_channel(self._pool.control, self._address)
         self._control.events["basic_return"].add(lambda why, *_: self._returned.append(str(why)))
         if self._anchor:
             self._control.queue_declare(self._anchor, auto_delete=False)
@@ -300,12 +301,12 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
             for name, place in list(self._now.consumers.items()):
                 if place.handle.channel in channel.others and name in self._now.consumers:
                     self._stop(channel, name, place)
-        held = {
-            place.queues[0]
-            for place in self._now.unsettled.values()
-            if place.handle.channel in (channel.first, *channel.others)
-        }
-        for at in (*channel.others, channel.first):
+        own = (*channel.others, channel.first)
+        held, read = (
+            {queue for at in places.values() if at.handle.channel in own for queue in at.queues}
+            for places in (self._now.unsettled, self._now.consumers)
+        )
+        for at in own:
             at.close()
         for connection in channel.connections:
             self._pool.give_back(connection)
@@ -313,6 +314,15 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         # that deletes itself may have gone with its last consumer, which is asked for later.
         for queue in sorted(held):
             self._why_gone(self._now.queues[queue])
+        self._returns_late |= not held <= read
+
+    def _drain(self) -> Error | None:
+        error = super()._drain()
+        late, self._returns_late = self._returns_late, False
+        until = time.monotonic() + RETURN_S_MAX
+        while late and self._now.owed.consumers() and time.monotonic() < until:
+            error = super()._drain()
+        return error
 
     def _await_closings(self, queue: Queue) -> None:
         # The broker tells each consumer in its own time that the queue has gone, after all the
@@ -375,6 +385,18 @@ def _set_window(at: amqp.Channel, window: int | None) -> None:
         at.flow(False)
     else:
         at.basic_qos(0, min(window or 0, PREFETCH_MAX), False)
+
+
+def _first_channel(control: Connection, address: Address) -> amqp.Channel:
+    try:
+        return control.channel()
+    except CLOSED as error:
+        control.collect()
+        raise CandidateUnavailable(
+            str(address),
+            what=f"the first channel failed with {described(error)}",
+            remedy="look into the broker's log",
+        ) from error
 
 
 def _dialect(profile: Profile) -> Dialect:

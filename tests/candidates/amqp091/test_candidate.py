@@ -9,10 +9,11 @@ import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import amqp
 import pytest
 
 from brokerproof.candidates.amqp091 import candidate as amqp091
-from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
+from brokerproof.candidates.amqp091.candidate import Actor, Amqp091Candidate
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.candidates.wire import candidate as wire
 from brokerproof.candidates.wire.address import Address
@@ -301,6 +302,29 @@ def test_a_drain_always_brings_what_a_closed_channel_returned(client: Client) ->
         client.consume(f"c{i}", channel=f"ch{i}", window=2)
         assert ids(client.drain()) == ["a", "b"]
         client.do(CloseChannel(channel=f"ch{i - 1}"))
+
+
+def test_a_drain_waits_for_what_a_closed_channel_had_got(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.publish("a")
+    client.get("ch")
+    client.consume("c0", channel="reader")
+    client.drain()
+    close, later, trips = amqp.Channel.close, list[amqp.Channel](), list[str]()
+    monkeypatch.setattr(amqp.Channel, "close", lambda channel: later.insert(0, channel))
+    client.do(CloseChannel(channel="ch"))
+    round_trip = client.candidate._round_trip
+
+    def closing_the_third_time(channel: Actor, request: str) -> None:
+        round_trip(channel, request)
+        trips.append(request)
+        if len(trips) == 3:
+            close(later.pop())
+
+    monkeypatch.setattr(client.candidate, "_round_trip", closing_the_third_time)
+    assert ids(client.drain()) == ["a"]
+    assert len(trips) > 3
 
 
 def test_settling_twice_is_refused_and_costs_nothing(client: Client) -> None:
