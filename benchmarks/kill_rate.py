@@ -6,9 +6,10 @@ mutant of the reference when any binding requirement is. Faults that only a look
 those that the driver's protocol cannot express, are hunted as objects alone. Mutants that
 `docs/findings/mutants.md` explains are left out.
 
-Prints a line for each one missed, and a table with a row for each form and effort: how many were
-found; how many under the right name and no other; the processor's seconds of the gate to the trace
-(median, 95 %, worst); operations (median); and how many traces are longer than the shortest known.
+Prints a line for each one missed or found late, and a table with a row for each form and effort:
+how many were found; how many under the right name and no other; the processor's seconds of the gate
+to the trace (median, 95 %, worst); operations (median); and how many traces are longer than the
+shortest known.
 The seconds of the driver's own process are not counted.
 
     python benchmarks/kill_rate.py [--form driver] [--effort normal] [--every 5] [--seeds 0,1,2]
@@ -71,6 +72,7 @@ NOT_IN_JSON: Final = ("negative-window-from-the-start",)
 ELSEWHERE: Final = ("activemq/", "qpid/pull/", "rabbitmq/")
 """Parts of the reference that `reference:qpid-push` does not run."""
 BESIDE_S_MAX: Final = 600
+IS_LATE_AFTER_S: Final = {"quick": 10.0, "normal": 60.0, "deep": 600.0}
 CASES_PER_PROCESS: Final = 40
 """A process keeps some 30 MB of each broker that it has loaded."""
 
@@ -228,14 +230,20 @@ def _is_longer(case: Case, came: Hunted) -> bool:
     return case.kind == "fault" and (came.steps or 0) > faults()[case.name].length
 
 
-def _missed(case: Case, came: Hunted) -> str:
+def _said_of(case: Case, came: Hunted) -> str:
+    """Return a line about a case that was missed, or found late, and otherwise nothing."""
+    late = came.is_found and came.seconds > IS_LATE_AFTER_S[case.effort]
+    if came.is_found and not late:
+        return ""
     seen = ", ".join(sorted(came.others)) or "nothing"
     about = ""
     if case.kind == "fault":
         fault = faults()[case.name]
         about = f" ({fault.requirement}, {fault.length} steps)"
     how = "another" if case.beside else f"{case.effort} seed {case.seed}"
-    return f"missed {case.form} {how}: {case.name}{about}, broken: {seen}, {came.seconds:.0f} s"
+    verdict = "late" if late else "missed"
+    seen_too = f"broken{' too' if late else ''}: {seen}"
+    return f"{verdict} {case.form} {how}: {case.name}{about}, {seen_too}, {came.seconds:.0f} s"
 
 
 def main() -> None:
@@ -262,8 +270,8 @@ def main() -> None:
             continue
         effort = "another" if case.beside else case.effort
         came.setdefault((case.kind, case.form, effort), []).append((case, each))
-        if not each.is_found:
-            print(_missed(case, each), flush=True)
+        if said := _said_of(case, each):
+            print(said, flush=True)
     sys.stdout.write(table_of((row_of(key, each) for key, each in came.items()), HEADINGS) + "\n")
 
 

@@ -46,7 +46,7 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-SHORT_WALK, LONG_WALK = 2, 10
+SHORT_WALK, LONG_WALK = 2, 5
 """A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
 
 Every scope is walked a little before the first is walked for long: most faults need little.
@@ -91,7 +91,7 @@ def run_exhaustive(run: GateRun) -> None:
     mixed = mixed_scopes(claims)
     # What short sequences show in any scope is found before the long walks begin.
     walks: list[tuple[Sequence[Scope], int]]
-    walks = [(deeper, SHORT_WALK), (mixed, SHORT_WALK), (deeper, LONG_WALK)]
+    walks = [(deeper, SHORT_WALK), (mixed, LONG_WALK), (deeper, LONG_WALK)]
     if run.subject.wire is not None:
         walks = [(deeper, WIRE_WALK), (mixed, WIRE_WALK)]
     for each, share in walks:

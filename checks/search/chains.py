@@ -50,12 +50,18 @@ Past: TypeAlias = dict[Thing, tuple[str, ...]]
 class Touch(NamedTuple):
     """The kind of a step, which is all of it but the names, and the things that the step touches.
 
-    With `everything`, the step touches each thing of the run so far.
+    `further` are those that it touches as the second or a later one of their family. With
+    `everything`, the step touches each thing of the run so far.
     """
 
     kind: str
     things: tuple[Thing, ...]
+    further: tuple[Thing, ...] = ()
     everything: bool = False
+
+    def kind_for(self, thing: Thing) -> str:
+        """Return the kind of the step as one of the things sees it."""
+        return f"{self.kind} further" if thing in self.further else self.kind
 
 
 _OF_ALL = Advance | Crash | Restart | Reset
@@ -67,7 +73,13 @@ def touch_of(move: Move, bindings: Bindings) -> Touch:
     """Return what a move touches in the state of these bindings."""
     if isinstance(move, Cut):
         return touch_of(move.move, bindings)._replace(kind=_kind_of(move.move) + " cut off")
-    return Touch(_kind_of(move), tuple(_things(move, bindings)), isinstance(move, _OF_ALL))
+    further = move.queues[1:] if isinstance(move, Consume) else ()
+    return Touch(
+        _kind_of(move),
+        tuple(_things(move, bindings)),
+        tuple(("queue", each) for each in further),
+        isinstance(move, _OF_ALL),
+    )
 
 
 def _kind_of(move: Whole) -> str:
@@ -134,7 +146,7 @@ class Chains:
         """
         covered = self.covered
         things: Iterable[Thing] = past if touch.everything else touch.things
-        each = [(thing[0], past.get(thing, ()), touch.kind) for thing in things]
+        each = [(thing[0], past.get(thing, ()), touch.kind_for(thing)) for thing in things]
         new = [chain for chain in each if chain not in covered]
         self.seen.update(new)
         return min(len(new), 1) if touch.everything else len(new)
@@ -151,7 +163,7 @@ class Chains:
     def add(self, past: Past, touch: Touch) -> None:
         """Count a step, and note it in the past of the run."""
         for thing in [*past] if touch.everything else touch.things:
-            self._note(past, thing, touch.kind)
+            self._note(past, thing, touch.kind_for(thing))
 
     def add_deliveries(self, past: Past, answer: Answer) -> None:
         """Count the deliveries that a step brought."""

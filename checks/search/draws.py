@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
-from brokerproof.checks.search.scopes.scope import Kind, Payload, can_settle_by, may_be_deleted
+from brokerproof.checks.search.scopes.scope import (
+    Kind,
+    Payload,
+    Properties,
+    can_settle_by,
+    may_be_deleted,
+)
 from brokerproof.checks.trace.bindings import Bindings
 from brokerproof.checks.trace.moves import Cut, Move, Settle, SettlementName
 from brokerproof.spec.messages import Fifo, LastValue, Order, Priority, Sorted, Unordered
@@ -69,9 +75,9 @@ _WEIGHTS: dict[KindOfMove, int] = {
     **dict.fromkeys(OPTIONAL, 1),
 }
 _SETTLEMENTS: tuple[SettlementName, ...] = ("release", "acknowledge", "release", "reject")
-_SIZES = (1, 2, 5)
+_SIZES = (1, 2, 0, 5)
 _WINDOWS = (0, 1, 2, 4, None)
-_VALUES = (1, 2, 3)
+_VALUES = (1, 2, 10)
 
 
 def kinds_drawn(swarm: int, claims: Capabilities) -> tuple[KindOfMove, ...]:
@@ -131,7 +137,9 @@ class Chooser:
             further = MANY if "many" in kind else 1
             for number in range(known, min(known + further, self.messages_max)):
                 if bindings.queues:
-                    yield self._payload(how).publish(_pick(bindings.queues, which), f"m{number}")
+                    queue = _pick(bindings.queues, which)
+                    order = bindings.declared[queue].order
+                    yield self._payload(how, _key(how, order, queue)).publish(queue, f"m{number}")
             return
         move = self._move(kind, which, how, bindings)
         if move is not None:
@@ -148,10 +156,7 @@ class Chooser:
                 yield Cut(move=move, change=change, unsynced=unsynced)
             return
 
-    def _payload(self, how: int) -> Payload:
-        properties: tuple[tuple[str, int | str], ...] = ()
-        if {"sorted", "last_value"} & {*self.claims.orders}:
-            properties = (("k", _VALUES[how % len(_VALUES)]),)
+    def _payload(self, how: int, properties: Properties) -> Payload:
         if self.claims.selectors and how % 3:
             properties = (*properties, ("colour", ("red", "blue")[how % 2]))
         if self.plain:
@@ -159,7 +164,7 @@ class Chooser:
         timed = how % 7 == 0
         return Payload(
             priority=how % 10,
-            size=_SIZES[how % len(_SIZES)] if "bytes" in self.claims.credit else 1,
+            size=_SIZES[how // 3 % len(_SIZES)],
             persistent=self.claims.durable and how % 4 != 0,
             properties=properties,
             not_before_s=1 if timed and how % 2 and self.claims.delay else None,
@@ -188,9 +193,9 @@ class Chooser:
             case "close_channel" if bindings.channels:
                 return CloseChannel(channel=_pick(bindings.channels, which))
             case "pool" if bindings.channels:
-                return SetCredit(
-                    channel=_pick(bindings.channels, which), messages=self._window(how)
-                )
+                channel = _pick(bindings.channels, which)
+                messages, size = self._window(how)
+                return SetCredit(channel=channel, messages=messages, bytes=size)
         if kind in ("cancel", "credit", "flush"):
             return self._of_a_consumer(kind, which, how, bindings) if bindings.active else None
         return self._of_a_queue(kind, which, how, bindings) if bindings.queues else None
@@ -205,13 +210,16 @@ class Chooser:
             return Cancel(consumer=consumer)
         if kind == "flush":
             return Flush(consumer=consumer)
-        if "bytes" in self.claims.credit and how % 2:
-            return SetCredit(consumer=consumer, bytes=_WINDOWS[how % len(_WINDOWS)])
-        return SetCredit(consumer=consumer, messages=self._window(how))
+        messages, size = self._window(how)
+        return SetCredit(consumer=consumer, messages=messages, bytes=size)
 
-    def _window(self, how: int) -> int | None:
-        """Return a window of messages, if the candidate claims windows."""
-        return _WINDOWS[how % len(_WINDOWS)] if "messages" in self.claims.credit else None
+    def _window(self, how: int) -> tuple[int | None, int | None]:
+        """Return a window of messages and of bytes, if the candidate claims windows."""
+        limit, other = _WINDOWS[how % len(_WINDOWS)], _WINDOWS[how // 4 % len(_WINDOWS)]
+        takes, weighs = "messages" in self.claims.credit, "bytes" in self.claims.credit
+        if takes and weighs:
+            return ((limit, None), (None, limit), (limit, other))[how % 3]
+        return limit if takes else None, limit if weighs else None
 
     def _of_a_queue(
         self, kind: KindOfMove, which: int, how: int, bindings: Bindings
@@ -221,6 +229,9 @@ class Chooser:
         match kind:
             case "consume" if self.kinds and len(bindings.consumers) < CONSUMERS_MAX:
                 chosen = self.kinds[how // len(CHANNELS) % len(self.kinds)]
+                if how % 2:
+                    other = self.kinds[which // 2 % len(self.kinds)]
+                    chosen = chosen.with_options_of(other)
                 several = chosen.every_queue and len(bindings.queues) > 1
                 queues = tuple(bindings.queues) if several else ()
                 first = queues[0] if several else queue
@@ -245,6 +256,7 @@ def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
     for mode in claims.modes:
         if claims.selectors:
             yield Kind(mode, selector=(("colour", "red"),))
+            yield Kind(mode, selector=(("colour", "blue"),))
         if claims.consumer_priority and mode != "browse":
             yield Kind(mode, priority=1)
         if claims.auto_close:
@@ -255,6 +267,16 @@ def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
             yield Kind(mode, exclusive=True)
         if "bytes" in claims.credit:
             yield Kind(mode, bytes=4)
+
+
+def _key(how: int, order: Order, queue: str) -> Properties:
+    """Return the key that a message needs in a queue: texts in every second queue, or none."""
+    if not isinstance(order, Sorted | LastValue):
+        return ()
+    if isinstance(order, LastValue) and how % 5 == 0:
+        return ()
+    value = _VALUES[how % len(_VALUES)]
+    return ((order.key, value if int(queue[1:]) % 2 == 0 else str(value)),)
 
 
 def _held(bindings: Bindings, which: int) -> str:

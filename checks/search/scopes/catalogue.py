@@ -8,12 +8,11 @@ the number of states grows with every other. Scopes about consumers and their wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.search.scopes.job_scopes import scopes_of_jobs
-from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope, can_settle_by
+from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
 from brokerproof.spec.messages import (
     Credit,
@@ -97,25 +96,7 @@ def scopes_for(
     if gets and claims.durable:
         scopes.append(_scope_of_returns(orders, gets))
     scopes.extend(scopes_of_jobs(claims, orders, gets))
-    return tuple(_as_claimed(scope, claims) for scope in scopes)
-
-
-def _as_claimed(scope: Scope, claims: Capabilities) -> Scope:
-    """Return the scope with the settlements that are claimed.
-
-    Where no single message can be released, consumers give messages back by leaving.
-    """
-    settlements = tuple(how for how in scope.settlements if can_settle_by(how, claims))
-    if settlements == scope.settlements:
-        return scope
-    if "release" not in scope.settlements or claims.release == "each":
-        return replace(scope, settlements=settlements)
-    return replace(
-        scope,
-        settlements=settlements,
-        closes=True,
-        cancels=scope.cancels or (claims.cancel == "returns" and bool(scope.kinds)),
-    )
+    return tuple(scope.as_claimed(claims) for scope in scopes)
 
 
 def _other_orders(claims: Capabilities) -> Iterator[Order]:

@@ -14,13 +14,16 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope, can_settle_by
+from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.spec.messages import Credit, Fifo, LastValue, Order, Priority, Sorted, Unordered
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 FEATURES_TOGETHER: Final = 5
 PAYLOADS_MAX: Final = 4
-RED: Final = (("colour", "red"),)
+COLOURS: Final = ((("colour", "red"),), (("colour", "blue"),))
+KEYS: Final = (2, 10)
+TEXTS: Final = ("2", "10")
+"""The same keys in the other order."""
 
 Feature: TypeAlias = Callable[[Scope], Scope]
 
@@ -38,8 +41,6 @@ def mixed_scopes(claims: Capabilities) -> tuple[Scope, ...]:
         consumers=5 if main else 0,
         kinds=(Kind(main),) if main else (),
         gets=() if main else claims.gets,
-        settlements=tuple(how for how in ("acknowledge", "release") if can_settle_by(how, claims)),
-        closes=claims.release != "each",
     )
     orders = dict(_of_orders(claims))
     if not plain.orders:
@@ -52,8 +53,9 @@ def mixed_scopes(claims: Capabilities) -> tuple[Scope, ...]:
         scope = plain
         for name in features:
             scope = features[name](scope) if name in names else scope
-        few = _a_few(scope.payloads)
-        scopes.append(replace(scope, name=" + ".join(sorted(names)), payloads=few))
+        few = _a_few([*dict.fromkeys(scope.payloads)])
+        mixed = replace(scope, name=" + ".join(sorted(names)), payloads=few)
+        scopes.append(mixed.as_claimed(claims))
     return tuple(scopes)
 
 
@@ -99,19 +101,24 @@ def _of_orders(claims: Capabilities) -> Iterator[tuple[str, Feature]]:
 
         return added
 
-    keyed = [Payload(properties=(("k", key),)) for key in (2, 10)]
+    numbers, texts = ([Payload(properties=(("k", key),)) for key in k] for k in (KEYS, TEXTS))
     if "priority" in claims.orders:
         order = Priority(min(3, claims.priority_levels))
         yield "order: priority", ordered(order, (Payload(0), Payload(9)))
     if "sorted" in claims.orders:
-        yield "order: sorted", ordered(Sorted("k"), keyed)
+        yield "order: sorted by numbers", ordered(Sorted("k"), numbers)
+        yield "order: sorted by texts", ordered(Sorted("k"), texts)
     if "last_value" in claims.orders:
-        yield "order: last value", ordered(LastValue("k"), keyed)
+        yield "order: last value", ordered(LastValue("k"), (*numbers, Payload()))
 
 
 def _of_queues(claims: Capabilities) -> Iterator[tuple[str, Feature]]:
     yield "two queues", lambda scope: replace(scope, queues=2)
     yield "channels that close", lambda scope: replace(scope, closes=True)
+    yield (
+        "empty messages",
+        lambda s: replace(s, payloads=(*s.payloads, *(replace(p, size=0) for p in s.payloads))),
+    )
     yield "settled again", lambda scope: replace(scope, settles_again=True)
     if claims.gets:
         yield "gets", lambda scope: replace(scope, gets=claims.gets)
@@ -121,7 +128,7 @@ def _of_queues(claims: Capabilities) -> Iterator[tuple[str, Feature]]:
         yield "deletions", lambda scope: replace(scope, deletes=True)
     if claims.auto_delete and claims.modes:
         yield "auto-delete", lambda scope: replace(scope, auto_delete=(False, True))
-    if can_settle_by("reject", claims):
+    if claims.reject:
         yield "rejects", lambda scope: replace(scope, settlements=(*scope.settlements, "reject"))
 
 
@@ -134,7 +141,8 @@ def _of_windows(claims: Capabilities) -> Iterator[tuple[str, Feature]]:
             limits = Credit(0), Credit(1), Credit(None)
             yield "windows that change", lambda s: replace(s, windows=(*s.windows, *limits))
         if "channel" in claims.credit:
-            pools = Credit(0), Credit(1)
+            both = (Credit(2, 1),) if "bytes" in claims.credit else ()
+            pools = (Credit(0), Credit(1), *both)
             yield "windows of channels", lambda scope: replace(scope, pools=pools)
     if "bytes" in claims.credit and takes:
 
@@ -151,7 +159,12 @@ def _of_consumers(claims: Capabilities, main: Kind) -> Iterator[tuple[str, Featu
     narrow = 1 if "messages" in claims.credit and main.mode == "acknowledge" else None
 
     def with_kind(*kinds: Kind) -> Feature:
-        return lambda scope: replace(scope, kinds=(*scope.kinds, *kinds))
+        def added(scope: Scope) -> Scope:
+            # Alone, and beside the options of the feature before.
+            both = (scope.kinds[-1].with_options_of(kind) for kind in kinds)
+            return replace(scope, kinds=(*dict.fromkeys((*scope.kinds, *kinds, *both)),))
+
+        return added
 
     for mode in claims.modes:
         if mode != main.mode:
@@ -162,21 +175,23 @@ def _of_consumers(claims: Capabilities, main: Kind) -> Iterator[tuple[str, Featu
     if claims.auto_close:
         yield "consumers that close themselves", with_kind(replace(main, auto_close=True))
     if claims.exclusive:
-        yield "exclusive consumers", with_kind(replace(main, exclusive=True))
+        exclude = with_kind(replace(main, exclusive=True))
+        # Else the first consumer of a run decides for all of it.
+        yield "exclusive consumers", lambda scope: replace(exclude(scope), cancels=True)
     if claims.flush:
         yield "flushes", lambda scope: replace(scope, flushes=True)
     if claims.multi_queue:
-
-        def of_both(scope: Scope) -> Scope:
-            kinds = (*scope.kinds, replace(main, every_queue=True, credit=narrow))
-            return replace(scope, queues=2, kinds=kinds)
-
-        yield "consumers of both queues", of_both
+        of_both = with_kind(replace(main, every_queue=True, credit=narrow))
+        yield "consumers of both queues", lambda scope: replace(of_both(scope), queues=2)
     if claims.selectors:
+        select = with_kind(*(replace(main, selector=colour) for colour in COLOURS))
 
         def selecting(scope: Scope) -> Scope:
-            red = [replace(p, properties=(*p.properties, *RED)) for p in scope.payloads]
-            kinds = (*scope.kinds, replace(main, selector=RED))
-            return replace(scope, kinds=kinds, payloads=(*scope.payloads, *red))
+            coloured = [
+                replace(payload, properties=(*payload.properties, *colour))
+                for colour in COLOURS
+                for payload in scope.payloads
+            ]
+            return replace(select(scope), payloads=(*scope.payloads, *coloured))
 
         yield "selectors", selecting

@@ -8,7 +8,7 @@ has a new channel. So runs that differ only in names are one run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from brokerproof.checks.search.scopes.invalid_operations import NOWHERE, invalid_operations
@@ -59,6 +59,13 @@ class Kind:
     auto_close: bool = False
     exclusive: bool = False
     every_queue: bool = False
+
+    def with_options_of(self, other: Kind) -> Kind:
+        """Return this kind with the other one's options too, if they have one mode."""
+        if other.mode != self.mode:
+            return self
+        plain, own = Kind(other.mode), vars(self)
+        return Kind(**{k: v if v != vars(plain)[k] else own[k] for k, v in vars(other).items()})
 
     def consume(
         self, channel: str, queue: str, consumer: str, queues: tuple[str, ...] = ()
@@ -153,6 +160,19 @@ class Scope:
     delays: tuple[int, ...] = ()
     length: int | None = None
     overflow: Overflow | None = None
+
+    def as_claimed(self, claims: Capabilities) -> Scope:
+        """Return the scope with the settlements that are claimed.
+
+        Where no single message can be released, consumers give messages back by leaving.
+        """
+        settlements = tuple(how for how in self.settlements if can_settle_by(how, claims))
+        if settlements == self.settlements:
+            return self
+        if "release" not in self.settlements or claims.release == "each":
+            return replace(self, settlements=settlements)
+        cancels = self.cancels or (claims.cancel == "returns" and bool(self.kinds))
+        return replace(self, settlements=settlements, closes=True, cancels=cancels)
 
     def moves(self, bindings: Bindings) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""

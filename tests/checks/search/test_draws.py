@@ -108,7 +108,7 @@ def test_the_orders_are_those_that_are_claimed() -> None:
 def test_the_kinds_of_consumers_are_those_that_are_claimed() -> None:
     assert list(kinds_beyond(ONLY_GET)) == []
     asked = replace(ONLY_GET, modes=("acknowledge",), selectors=True)
-    assert [kind.selector is not None for kind in kinds_beyond(asked)] == [True]
+    assert [kind.selector is not None for kind in kinds_beyond(asked)] == [True, True]
     wide = list(kinds_beyond(WHOLE))
     assert len(set(wide)) == len(wide)
     assert {kind.mode for kind in wide} == {"acknowledge", "automatic", "browse"}
