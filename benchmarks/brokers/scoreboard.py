@@ -26,6 +26,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.candidates.instances.registry import PRIVATE, chosen, instances
+from brokerproof.candidates.wire.address import Address, WireProtocol
+from brokerproof.candidates.wire.profile import profile_for
 from brokerproof.checks.report.verdict_file import CandidateRecord, VerdictFile, VerdictRecord
 from brokerproof.checks.search.counterexamples import Counterexample, write
 from brokerproof.checks.verdicts import Outcome
@@ -84,6 +86,15 @@ class Seen:
             for requirement in each.weakens
         }
         return {each.requirement: _state(each, weakened) for each in self.record.verdicts}
+
+    def sources(self) -> dict[str, str]:
+        """Return the place that allows each departure, as the broker's profile names it."""
+        choice = chosen(self.address)
+        named = f"?profile={choice.release.profile}" if choice.release.profile else ""
+        url = f"{choice.protocol}://127.0.0.1{named}"
+        protocol = msgspec.convert(choice.protocol, WireProtocol)
+        broker = Address.parse(url, protocol), self.record.name, self.record.version
+        return profile_for(*broker).sources
 
     def broken(self) -> tuple[VerdictRecord, ...]:
         """Return the verdicts that are broken."""
@@ -250,8 +261,8 @@ def _of_one(seen: Seen, checked: Sequence[Checked]) -> Iterator[str]:
         yield "Departures:"
         yield ""
     for difference in departures:
-        sources = "; ".join(map(str, difference.sources))
-        yield f"* `{difference.claim} = {difference.value}`: {difference.sentence} ({sources})"
+        source = seen.sources()[difference.claim]
+        yield f"* `{difference.claim} = {difference.value}`: {difference.sentence} ({source})"
 
 
 def _is_about(checked: Checked, seen: Seen, verdict: VerdictRecord) -> bool:
