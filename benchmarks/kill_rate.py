@@ -9,8 +9,7 @@ those that the driver's protocol cannot express, are hunted as objects alone. Mu
 Prints a line for each one missed or found late, and a table with a row for each form and effort:
 how many were found; how many under the right name and no other; the processor's seconds of the gate
 to the trace (median, 95 %, worst); operations (median); and how many traces are longer than the
-shortest known.
-The seconds of the driver's own process are not counted.
+shortest known. The seconds of the driver's own process are not counted.
 
     python benchmarks/kill_rate.py [--form driver] [--effort normal] [--every 5] [--seeds 0,1,2]
     python benchmarks/kill_rate.py --mutants 50

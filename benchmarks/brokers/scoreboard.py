@@ -256,12 +256,13 @@ def _of_one(seen: Seen, checked: Sequence[Checked]) -> Iterator[str]:
             + (f"Checked: {against}" if against else "Not checked against its source.")
         )
     departures = [*claimed_differences(seen.record.claims)]
+    sources = seen.sources() if departures else {}
     if departures:
         yield ""
         yield "Departures:"
         yield ""
     for difference in departures:
-        source = seen.sources()[difference.claim]
+        source = sources[difference.claim]
         yield f"* `{difference.claim} = {difference.value}`: {difference.sentence} ({source})"
 
 
