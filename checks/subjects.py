@@ -7,7 +7,6 @@ driver, which is started again after a failure.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power
 from brokerproof.candidates.driver.candidate import FORM, DriverCandidate
 from brokerproof.candidates.driver.process import Limits
+from brokerproof.candidates.extras import missing_client
 from brokerproof.candidates.instances.registry import PRIVATE
 from brokerproof.candidates.instances.servers import private_server
 from brokerproof.candidates.python_object import starting
@@ -169,7 +169,10 @@ def open_subject(
     if address.startswith(FORM):
         return _driver(address, limits)
     if address.startswith(ON_THE_WIRE):
-        _need_the_client(address)
+        scheme = address.partition("://")[0].removesuffix("s")  # with TLS there is an s
+        missing = missing_client(scheme, address)
+        if missing is not None:
+            raise missing
         return _on_the_wire(address, address, power)
     if address.startswith(PRIVATE):
         return _private(address)
@@ -198,20 +201,6 @@ def _reference(address: str) -> Candidate:
     except ValueError as error:
         remedy = "correct the address"
         raise CandidateUnavailable(address, what=str(error), remedy=remedy) from error
-
-
-def _need_the_client(url: str) -> None:
-    if url.startswith(STOMP):
-        return
-    module, protocol, extra = "amqp", "AMQP 0-9-1", "amqp"
-    if url.startswith(AMQP10):
-        module, protocol, extra = "proton", "AMQP 1.0", "amqp10"
-    if importlib.util.find_spec(module) is None:
-        raise CandidateUnavailable(
-            url,
-            what=f"the client for {protocol} is not installed",
-            remedy=f"pip install 'brokerproof[{extra}]'",
-        )
 
 
 def _on_the_wire(address: str, url: str, power: Power | None) -> Subject:
@@ -279,7 +268,6 @@ def _why_not(answer: Answer | Misbehaviour) -> str:
 def _private(address: str) -> Subject:
     """Start a broker of our own; it ends with the subject, or here on failure."""
     server = private_server(address)
-    _need_the_client(server.url)
     server.start()
     try:
         return _on_the_wire(address, server.url, server)

@@ -18,19 +18,14 @@ import ssl
 import struct
 from collections.abc import Callable, Sequence
 
+import amqp
+from amqp import spec as methods
+from amqp.transport import TCPTransport
+
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.deadline import Deadline
 from brokerproof.spec.protocol.answers import Error
-
-try:
-    import amqp
-    from amqp import spec as methods
-    from amqp.transport import TCPTransport
-except ModuleNotFoundError as missing:  # pragma: no cover - depends on what is installed
-    raise CandidateUnavailable(
-        "amqp091", what=f"there is no {missing.name}", remedy="pip install 'brokerproof[amqp]'"
-    ) from missing
 
 READ_BYTES = 65_536
 

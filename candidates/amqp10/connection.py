@@ -14,16 +14,11 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+import proton
+
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.deadline import Deadline, connected
-
-try:
-    import proton
-except ModuleNotFoundError as missing:  # pragma: no cover - depends on what is installed
-    raise CandidateUnavailable(
-        "amqp10", what=f"there is no {missing.name}", remedy="pip install 'brokerproof[amqp10]'"
-    ) from missing
 
 READ_BYTES = 65_536
 

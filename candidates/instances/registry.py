@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from brokerproof.candidates.extras import missing_client
 from brokerproof.candidates.instances.java import find_java
 from brokerproof.candidates.instances.maven import Files
 from brokerproof.candidates.unavailable import CandidateUnavailable
@@ -120,7 +121,7 @@ class Choice:
             )
         absent = self.files.absent()
         if absent is None:
-            return None
+            return missing_client(self.protocol, self.title)
         default = self.version == next(iter(self.instance.releases))
         name = self.name if default else f"'{self.name}?version={self.version}'"
         return CandidateUnavailable(

@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from brokerproof.candidates.extras import installs
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.workers.interrupts import STATUS, ending_at_once
 
 GROUP = "brokerproof.commands"
-_TREE: Final = Path(__file__).resolve().parents[2]
-INSTALL: Final = (
-    "make pipeline" if (_TREE / "Makefile").is_file() else "pip install 'brokerproof[pipeline]'"
-)
-"""The command that installs the extra packages, in a checkout and elsewhere."""
+INSTALL: Final = installs("pipeline")
+"""The command that installs what the plugged commands need."""
 
 
 class NotInstalled(CannotRun):
@@ -106,8 +103,6 @@ def _loaded(point: EntryPoint) -> click.Command:
             command = point.load()
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0]
-        raise NotInstalled(
-            f"{point.name}: {missing} is not installed; install it with: {INSTALL}"
-        ) from error
+        raise NotInstalled(f"{point.name}: {missing} is not installed; run: {INSTALL}") from error
     assert isinstance(command, click.Command)
     return command

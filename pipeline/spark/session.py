@@ -84,7 +84,7 @@ def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[S
     try:
         from pyspark import SparkConf  # noqa: PLC0415 (an extra; the other engine needs none)
     except ImportError as error:
-        raise CannotRun(f"Spark is not installed; install it with: {INSTALL}") from error
+        raise CannotRun(f"Spark is not installed; run: {INSTALL}") from error
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
     if master.startswith("local"):

@@ -53,7 +53,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "candidates": (
         "crash_commands signals unavailable",
-        "wire",
+        "extras wire",
         "amqp091 python_object stomp uninterrupted",
         "amqp10",
         "driver instances",

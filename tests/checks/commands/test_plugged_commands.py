@@ -106,7 +106,7 @@ def test_what_is_not_installed_is_said_in_one_line_with_what_to_run() -> None:
     asked = run(MISSING, "trace", "check", "night.jsonl")
     assert asked.returncode == 2
     [line] = asked.stderr.splitlines()
-    assert line == f"Error: trace: pyarrow is not installed; install it with: {INSTALL}"
+    assert line == f"Error: trace: pyarrow is not installed; run: {INSTALL}"
 
 
 def test_what_is_installed_says_what_it_does() -> None:
