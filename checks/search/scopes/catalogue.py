@@ -309,6 +309,16 @@ def _scopes_of_queues_that_go(
             kinds=(Kind(subscribers[0].mode, every_queue=True), subscribers[0]),
             settlements=("release",),
         )
+    if claims.multi_queue and claims.exclusive and subscribers:
+        yield Scope(
+            "exclusive consumers of several queues",
+            orders,
+            messages=1,
+            queues=2,
+            consumers=2,
+            kinds=(Kind(subscribers[0].mode, exclusive=True, every_queue=True), subscribers[0]),
+            settlements=(),
+        )
 
 
 def _scopes_of_refusals(
