@@ -162,7 +162,7 @@ class Contract(ContractInvariants):
     @action
     def get_nothing(self, who: Consumer) -> None:
         """The broker answers a get without a message."""
-        require(forall(Entry, lambda f: ~self.there_for(who, f)), "get-finds")
+        require(forall(Entry, lambda f: ~self.is_missed(who, f)), "get-finds")
         exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
         exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
 

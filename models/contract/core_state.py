@@ -192,10 +192,14 @@ class ContractState(Model):
 
     def is_overtaken(self, who: Consumer, f: Entry, entry: Entry) -> Bool:
         """Whether a delivery of the entry to the consumer passes f, which should come first."""
-        return self.there_for(who, f) & self.precedes(f, entry) & ~self.may_be_overtaken(f)
+        return self.is_missed(who, f) & self.precedes(f, entry)
+
+    def is_missed(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry is there for the consumer and is not on its way back."""
+        return self.there_for(who, f) & ~self.may_be_overtaken(f)
 
     def may_be_overtaken(self, f: Entry) -> Bool:  # noqa: ARG002 (lawful differences look at it)
-        """Whether others may pass the entry although it is available."""
+        """Whether others may pass the entry, and a get may miss it, although it is available."""
         return FALSE
 
     def of_one_level(self, e: Entry, f: Entry) -> Bool:

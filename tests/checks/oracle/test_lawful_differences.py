@@ -32,6 +32,7 @@ from brokerproof.spec.protocol.operations import (
     ConsumeMode,
     Declare,
     Drain,
+    Get,
     Operation,
     Publish,
 )
@@ -128,6 +129,26 @@ def test_a_message_may_go_from_one_leaving_consumer_to_the_next() -> None:
 
     assert breaches(Oracle(claims)) == []
     assert breaches(Oracle(replace(claims, close="atomic"))) == ["nothing-twice"]
+
+
+@pytest.mark.parametrize("rests", [True, False])
+def test_a_get_may_miss_what_a_closed_channel_held_until_the_next_rest(*, rests: bool) -> None:
+    claims = replace(CLAIMS, close="each")
+    held = Delivered(delivery="d", queue="q", message="m", redelivered=False, consumer=None)
+    steps: list[tuple[Operation, Answer]] = [
+        (Declare(queue="q", order=Fifo()), OK),
+        (Publish(queue="q", message=Message(id="m")), OK),
+        (Get(channel="ch", queue="q"), Answer((held,))),
+        (CloseChannel(channel="ch"), OK),
+        *([(Drain(), OK)] if rests else []),
+        (Get(channel="other", queue="q"), OK),
+    ]
+
+    def breaches(oracle: Oracle) -> list[str]:
+        return [each.requirement for step in steps for each in oracle.observe(*step)]
+
+    assert breaches(Oracle(claims)) == (["get-finds"] if rests else [])
+    assert breaches(Oracle(replace(claims, close="atomic"))) == ["get-finds"]
 
 
 @pytest.mark.parametrize("is_idle", [True, False])
