@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import secrets
-import time
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
@@ -34,6 +33,7 @@ from brokerproof.candidates.amqp091.dialect import LIMITS, PREFETCH_MAX, Dialect
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable, described
 from brokerproof.candidates.wire.address import Address
+from brokerproof.candidates.wire.barrier import PATIENCE, Patience
 from brokerproof.candidates.wire.candidate import OK, WireCandidate
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.candidates.wire.errors import refused
@@ -97,6 +97,7 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
         self._pool = Pool(lambda: connect(self._address, deadline), CLOSED)
         self._returned: list[str] = []
         self._exclusive: set[str] = set()
+        self._late = Patience(RETURN_S_MAX / PATIENCE)
         self._returns_late = False
         try:
             product = self._pool.control.product
@@ -318,11 +319,11 @@ class Amqp091Candidate(WireCandidate[Actor, Tag]):
 
     def _drain(self) -> Error | None:
         error = super()._drain()
-        late, self._returns_late = self._returns_late, False
-        until = time.monotonic() + RETURN_S_MAX
-        while late and self._now.owed.consumers() and time.monotonic() < until:
-            error = super()._drain()
-        return error
+        if not self._returns_late:
+            return error
+        self._returns_late = False
+        self._late.await_owed(self._now, self._hear)
+        return super()._drain()
 
     def _await_closings(self, queue: Queue) -> None:
         # The broker tells each consumer in its own time that the queue has gone, after all the
