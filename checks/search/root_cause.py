@@ -35,6 +35,9 @@ RARE_TRIES = 300
 REPEATING_S = 5.0
 """A finding that does not recur is tried up to `RARE_TRIES` times, within so many seconds."""
 
+TRYING_S = 30.0
+"""So long are more than `SURE_TRIES` made: a broker that hangs takes ten seconds for each."""
+
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 
 
@@ -52,10 +55,12 @@ class Repeated:
 
     def try_again(self, run: Run, fresh: Fresh, tries: int) -> None:
         """Try up to `tries` times in all; raises `CapReached`, with the tries before counted."""
-        requirement, end = requirement_of(run), time.monotonic() + REPEATING_S
-        while self.tries < tries and (self.tries < TRIES or time.monotonic() < end):
-            if self.always and self.tries >= SURE_TRIES:
-                return
+        requirement, start = requirement_of(run), time.monotonic()
+        while self.tries < tries:
+            if self.tries >= SURE_TRIES:
+                limit_s = REPEATING_S if self.tries >= TRIES else TRYING_S
+                if self.always or time.monotonic() - start > limit_s:
+                    return
             again = fails(run.moves, fresh, requirement)
             self.tries += 1
             self.times += again is not None and requirement_of(again) == requirement

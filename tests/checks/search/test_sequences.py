@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import pytest
 
 from brokerproof.checks.gate.gate import Budget, Report, run_gate
-from brokerproof.checks.search import sequences
+from brokerproof.checks.search import root_cause, sequences
 from brokerproof.checks.search.counterexamples import text_of_counterexample
 from brokerproof.checks.search.findings import step
+from brokerproof.checks.search.root_cause import SURE_TRIES, TRIES, TRYING_S
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import HANGS, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
@@ -222,6 +223,17 @@ def test_what_a_moody_candidate_breaks_is_told_with_how_often_it_came_again() ->
     times, tries = found.again
     assert 0 < times < tries
     assert text_of_counterexample(found).endswith(f"seen again in {times} of {tries} tries")
+
+
+@pytest.mark.parametrize(("limit_s", "made"), [(0.0, SURE_TRIES), (TRYING_S, TRIES)])
+def test_a_candidate_that_is_slow_to_answer_is_tried_less_often(
+    limit_s: float, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(root_cause, "TRYING_S", limit_s)
+    found = verdict(judged(Moody()), "get-finds").counterexample
+    assert found is not None
+    assert found.again is not None
+    assert found.again[1] == made
 
 
 def test_what_a_steady_candidate_breaks_is_certified_by_sequences() -> None:
