@@ -276,10 +276,11 @@ _RULES: Final = (
             Case(
                 "browser-never-rewound",
                 f"{_SHOW}; consume first; give m first; release m; give m browser redelivered",
-                when="if it may have returned",
+                when="if it may have returned to its place",
             ),
         ),
-        wrong="a second view by one browser of a queue that is first in, first out",
+        wrong="a second view by one browser of a queue that is first in, first out; where returns "
+        "go elsewhere, only if the message cannot have returned between the views",
         by_sight=True,
         by_order=True,
     ),

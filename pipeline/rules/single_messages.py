@@ -18,7 +18,7 @@ from brokerproof.models.contract.history import (
     WaitingInterval,
 )
 from brokerproof.pipeline.dominance import Early, Late, overtaken
-from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.control import Control, Spans
 from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
@@ -145,26 +145,43 @@ def _shown(table: pa.Table, found: Gathered, control: Control) -> Iterator[pa.Ta
         late=(start[wrong], end[wrong]),
         early=(given.start[held], given.end[held]),
     )
-    subscriber, _ = ranks(table.column("consumer"))
-    position = numbers(table, "position")
-    order = np.lexsort((position[rows], subscriber[rows], found.message[rows]))
-    again = (found.message[rows[order]][1:] == found.message[rows[order]][:-1]) & (
-        subscriber[rows[order]][1:] == subscriber[rows[order]][:-1]
+    yield _shown_again(table, found, control)
+
+
+def _shown_again(table: pa.Table, found: Gathered, control: Control) -> pa.Table:
+    """Find second views by one browser of queues that are first in, first out.
+
+    A message may be shown again at a new place. So a queue that returns messages elsewhere is
+    charged only if the message cannot have returned between the two views.
+    """
+    rows, given, queue = found.views, found.deliveries, found.queue.number
+    start, end = numbers(table, "start"), numbers(table, "end", NEVER)
+    message, (subscriber, _) = found.message, ranks(table.column("consumer"))
+    rows = rows[np.lexsort((numbers(table, "position")[rows], subscriber[rows], message[rows]))]
+    again = (message[rows][1:] == message[rows][:-1]) & (
+        subscriber[rows][1:] == subscriber[rows][:-1]
     )
-    fifo = np.array([facts.is_fifo for facts in control.facts(found.queue.keys)])
-    late, early = order[1:][again], order[:-1][again]
-    asked = fifo[found.queue.number[rows[late]]]
-    late, early = late[asked], early[asked]
-    returned = np.isin(found.message[rows[late]], given.message[given.back_start < NEVER])
-    yield violations(
+    late, early = rows[1:][again], rows[:-1][again]
+    returns = Spans(given.message, given.back_start, given.back_end)
+    unseen = control.unseen_returns(found.queue.keys)
+    back = np.maximum(
+        returns.latest_end(message[late], end[late]), unseen.latest_end(queue[late], end[late])
+    )
+    facts = control.facts(found.queue.keys)
+    fifo = np.array([each.is_fifo for each in facts], dtype=np.bool_)[queue[late]]
+    placed = np.array([each.returns for each in facts], dtype=np.bool_)[queue[late]]
+    wrong = fifo & (placed | (back < start[early]))
+    late, early = late[wrong], early[wrong]
+    returned = np.isin(message[late], given.message[given.back_start < NEVER])
+    return violations(
         "shown-again",
         table,
-        rows[late],
+        late,
         strength=-end[late],
-        witness=texts(table.column("consumer"), pa.array(rows[early])),
+        witness=texts(table.column("consumer"), pa.array(early)),
         late=(start[late], end[late]),
         early=(start[early], end[early]),
-        named=[returned],
+        named=[returned & placed[wrong]],
     )
 
 

@@ -291,7 +291,8 @@ class Simulation:
         returned = [each for each in again if each.acquired]
         if never and self._faulty("shows-twice"):
             new.insert(0, never[0])
-        if returned and self._faulty("shows-again-what-returned"):
+        to_place = subscriber.queue.returns == "original"
+        if returned and to_place and self._faulty("shows-again-what-returned"):
             new.insert(0, returned[0])
         if len(new) > 1 and self._faulty("shows-out-of-order"):
             new.reverse()
@@ -370,8 +371,16 @@ class Simulation:
         setattr(entry, how, True)
         if queue.returns == "elsewhere":
             entry.place = self.random.randint(0, self.now)
+            self._lies_ahead_of_browsers(entry)
         elif self._faulty("returns-to-the-tail"):
             entry.place = self.now
+
+    def _lies_ahead_of_browsers(self, entry: Entry) -> None:
+        """Let browsers see an entry again if its new place is behind all that they have passed."""
+        for subscriber in self.subscribers:
+            others = [each for each in subscriber.passed if each is not entry]
+            if all(each.place < entry.place for each in others):
+                subscriber.passed = others
 
     def _leased(self) -> list[Held]:
         """Return what is held for a time, or was."""

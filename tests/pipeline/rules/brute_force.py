@@ -244,7 +244,16 @@ def _returned(state: State, entry: Entry, known: Known) -> Iterator[State]:
         return
     others = _without(state, entry).entries
     for place in range(len(others) + 1):
-        yield state._replace(entries=(*others[:place], back, *others[place:]))
+        elsewhere = state._replace(entries=(*others[:place], back, *others[place:]))
+        yield elsewhere
+        behind = {each.name for each in others[place:]}
+        ahead_of = {browser for browser, _ in state.passed} - {
+            browser for browser, name in state.passed if name in behind
+        }
+        # A browser's place may be before or behind it: no entry that the browser passed follows.
+        if ahead_of:
+            seen_anew = frozenset((browser, entry.name) for browser in ahead_of)
+            yield elsewhere._replace(passed=state.passed - seen_anew)
 
 
 def _with(state: State, old: Entry, new: Entry) -> State:

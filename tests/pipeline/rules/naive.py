@@ -178,11 +178,14 @@ def _shown_again(message: Message, facts: Facts) -> Iterator[Violation]:
     queue = (message.run, message.queue)
     if facts.levels(*queue) or not facts.is_declared(*queue) or facts.unordered(*queue):
         return
+    to_place = facts.returns(*queue)
     returned = any(each.back.start < NEVER for each in message.deliveries)
+    backs = [each.back for each in message.deliveries] + facts.unseen_returns(*queue)
     views = sorted(message.views, key=lambda each: (str(each.consumer), each.position))
     for early, late in itertools.pairwise(views):
-        if early.consumer == late.consumer:
-            requirement = "browser-never-rewound" if returned else ""
+        between = any(b.start <= seen(late) and early.start <= b.end for b in backs)
+        if early.consumer == late.consumer and (to_place or not between):
+            requirement = "browser-never-rewound" if returned and to_place else ""
             spans = (_span(late), _span(early))
             yield told("shown-again", message, -seen(late), early.consumer, spans, requirement)
 

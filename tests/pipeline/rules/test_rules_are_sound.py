@@ -190,6 +190,53 @@ def test_a_history_with_an_explanation_is_spared(why: str) -> None:
     assert accused(records) == set()
 
 
+def _shown_again(returns: Literal["original", "elsewhere"], *between: Record) -> list[Record]:
+    """Show a browser a message, let something happen, and show the message again."""
+    shown = [
+        given("a", at, at, position=position, subscriber="e", mode="browse")
+        for at, position in ((5, 0), (20, 1))
+    ]
+    return [
+        Record(op="declare", queue="q", start=0, end=0, returns=returns),
+        published("a", 1, 1),
+        shown[0],
+        *between,
+        shown[1],
+    ]
+
+
+RETURNED = [given("a", 7, 7), _settled("release", "a", 8)]
+LEFT_UNSEEN = [
+    Record(op="consume", queue="q", consumer="gone", channel="gone", start=0, end=0),
+    Record(op="close", channel="gone", start=7, end=8),
+]
+
+
+def test_a_browser_may_see_a_message_again_at_its_new_place() -> None:
+    records = _shown_again("elsewhere", *RETURNED)
+    assert can_be_explained(records)
+    assert accused(records) == set()
+    assert accused(_shown_again("elsewhere", *LEFT_UNSEEN)) == set()
+
+
+def test_a_browser_may_not_see_a_message_again_that_kept_its_place() -> None:
+    broken = {
+        "browser-never-rewound": _shown_again("original", *RETURNED),
+        "browser-once": _shown_again("elsewhere"),
+    }
+    for requirement, records in broken.items():
+        assert not can_be_explained(records)
+        assert accused(records) == {requirement}
+    assert accused(_shown_again("original", *LEFT_UNSEEN)) == {"browser-once"}
+
+
+def test_a_return_before_the_first_view_is_no_reason_for_a_second() -> None:
+    before = [given("a", 2, 2), _settled("release", "a", 3)]
+    records = _shown_again("elsewhere", *before)
+    assert not can_be_explained(records)
+    assert accused(records) == {"browser-once"}
+
+
 def _lost_in_a_crash(answer: Result, shown_by: Sequence[Record]) -> list[Record]:
     """Give a persistent message, let the broker crash, and let it not come back."""
     first = published("a", 1, 2, priority=1, persistent=True)
