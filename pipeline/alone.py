@@ -10,6 +10,7 @@ from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement, added
+from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.stages import by_message, by_queue, control_of
 
@@ -34,6 +35,7 @@ def judged_alone(
         control.idle = idle_of(spans, control, latest_times(history), stalled_after)
     messages = by_message(history, control, torn)
     wrong = strongest([messages.violations, *by_queue(messages.intervals, control)])
+    wrong = beyond_gets(wrong, control)
     queues = sorted(keys_of(history))
     undeclared = tuple(control.undeclared(queues))
     coverage = added([messages.coverage])

@@ -31,7 +31,7 @@ from brokerproof.pipeline.results import COVERAGE
 from brokerproof.pipeline.rules.coverage import Cases
 from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.rules.several_messages import ABOUT_SEVERAL, Columns, judged_by
-from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained
+from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained, losses
 from brokerproof.pipeline.rules.stalls import stalled
 from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.rules.windows import beyond_windows
@@ -84,7 +84,7 @@ def by_message(
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
     # A lost message is reported as lost only, not also as overtaken by all later ones.
-    lost = found_drained(found, interrupted(waits, history, found, control), control) != NO_ROW
+    lost = found_drained(found, losses(waits, history, found, control), control) != NO_ROW
     certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
     wrong = strongest(
         [

@@ -179,6 +179,8 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
     of_run, of_queue = field("run") == found.run, field("queue") == found.queue
     rule = RULES[found.rule]
     names = {found.message, *([found.witness] if found.witness else []), *found.chain}
+    if rule.by_count:
+        names |= _never_given(history, of_run & of_queue)
     if rule.of_subscriber:
         subscriber = found.witness or ""
         # The witness of a reused name may be a later subscription.
@@ -197,6 +199,15 @@ def _about(found: Violation, history: ds.Dataset) -> pc.Expression:
         for row in history.to_table(columns=["queue", "message"], filter=last).to_pylist():
             about |= (field("queue") == row["queue"]) & (field("message") == row["message"])
     return of_run & about & ~_is_control()
+
+
+def _never_given(history: ds.Dataset, of_queue: pc.Expression) -> set[str]:
+    """Return the messages of a queue without a delivery."""
+    published, given = (
+        set(history.to_table(columns=["message"], filter=of_queue & (ds.field("op") == kind))[0])
+        for kind in ("publish", "deliver")
+    )
+    return {each.as_py() for each in published - given}
 
 
 def _about_all(found: Violation, history: ds.Dataset) -> Iterator[pc.Expression]:

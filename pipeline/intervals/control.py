@@ -112,6 +112,7 @@ class Control:
     spans: dict[tuple[Kind, str, str], Times] = field(default_factory=dict)
     unseen: dict[Key, Times] = field(default_factory=dict)
     gone: dict[Key, Times] = field(default_factory=dict)
+    taken: dict[Key, Times] = field(default_factory=dict)
     reused: dict[Key, list[Subscription]] = field(default_factory=dict)
     polled: set[Key] = field(default_factory=set)
     leavings: Leavings = field(default_factory=Leavings)
@@ -163,7 +164,7 @@ class Control:
     def _subscribe(self, leavings: Leavings) -> None:
         """Take the facts about subscribers."""
         self.leavings, self.closed = leavings, leavings.closes
-        self.unseen, self.gone = leavings.unseen(), leavings.gone()
+        self.unseen, self.gone, self.taken = leavings.unseen(), leavings.gone(), leavings.taken()
         for key in leavings.consumes:
             of_name = leavings.of_name(key)
             if len(of_name) > 1:
@@ -210,8 +211,12 @@ class Control:
         return _spans(self.closed.get(key, ()) for key in keys)
 
     def unseen_ends(self, keys: Iterable[Key]) -> Spans:
-        """Return when messages may have left queues without a recorded delivery."""
+        """Return when messages may have left queues in transit to a consumer."""
         return _spans(self.gone.get(key, ()) for key in keys)
+
+    def unanswered_gets(self, keys: Iterable[Key]) -> Spans:
+        """Return when each get without an answer may have taken one message from queues."""
+        return _spans(self.taken.get(key, ()) for key in keys)
 
     def unseen_returns(self, keys: Iterable[Key]) -> Spans:
         """Return when messages may have returned to queues after an unrecorded delivery."""

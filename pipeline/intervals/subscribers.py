@@ -89,7 +89,7 @@ def _name_deliveries(
             for each in control.reused[subscriber.keys[subscriber.number[row]]]
             if each.record.queue == of_queue
         ]
-        on_it = [each for each in there if each.record.channel == of_channel]
+        on_it = [each for each in there if (each.record.channel or "") == of_channel]
         candidates = on_it or there
         which = the_only_one(candidates, start[rows], end[rows])
         known = np.array([names.add(each.name) for each in candidates] + [0])

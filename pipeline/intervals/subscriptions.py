@@ -179,10 +179,9 @@ class Leavings:
         return {key: spans for key, spans in found.items() if spans}
 
     def gone(self) -> dict[Key, Times]:
-        """Return, by queue, when messages may have left without a recorded delivery.
+        """Return, by queue, when messages may have left in transit to a consumer, any number.
 
-        A message in transit to a consumer that does not acknowledge is settled. So is a message
-        taken by such a get without an answer.
+        A message in transit to a consumer that does not acknowledge is settled.
         """
         found = dict[Key, Times]()
         for each in self.subscriptions():
@@ -193,13 +192,21 @@ class Leavings:
                 found.setdefault((record.run, record.queue or ""), []).extend(
                     span for span in ends if span[0] <= left
                 )
+        return {key: spans for key, spans in found.items() if spans}
+
+    def taken(self) -> dict[Key, Times]:
+        """Return, by queue, when each get without an answer may have taken one message for good.
+
+        It settles the message itself, or nothing that is recorded brings the message back.
+        """
+        found = dict[Key, Times]()
         for get in self.gets:
             ends = self.closes_after(get)
             if get.mode == "automatic" or not ends:
                 until = min((end for _, end in ends), default=NEVER)
                 spans = found.setdefault((get.run, get.queue or ""), [])
                 spans.append((get.start, max(get.start, until)))
-        return {key: spans for key, spans in found.items() if spans}
+        return found
 
 
 def _order(record: Record) -> tuple[int, int, str, str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.dominance import least_from_here
-from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.control import NO_SPANS, Control
 from brokerproof.pipeline.intervals.intervals import Gathered, is_kept
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks, texts
 from brokerproof.spec.histories import NEVER, Kind
@@ -224,11 +224,14 @@ def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
     )
 
 
-def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> Waits:
+def interrupted(
+    waits: Waits, table: pa.Table, found: Gathered, control: Control, *, by_gets: bool = True
+) -> Waits:
     """Return the certain parts of intervals in view of purges, deletions, crashes and drops.
 
     A waiting message may be gone since a purge of its queue. Any message, waiting or held, may be
-    gone since the queue's deletion, or since a crash that found it not on disk.
+    gone since the queue's deletion, or since a crash that found it not on disk. `by_gets` is
+    whether a get without an answer may have taken it.
     """
     facts = control.facts(found.queue.keys)
     left = waits.left_start
@@ -247,11 +250,12 @@ def interrupted(waits: Waits, table: pa.Table, found: Gathered, control: Control
         ends = np.where(survives, NEVER, crashes.next_start(waits.queue, there_since))
         left = np.minimum(left, ends)
     gone = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]
-    unseen = control.unseen_ends(found.queue.keys)
-    if unseen.of.size:
-        until = np.full(waits.queue.size, NEVER, dtype=np.int64)
-        never_given = waits.given == NO_ROW
-        gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
+    until = np.full(waits.queue.size, NEVER, dtype=np.int64)
+    never_given = waits.given == NO_ROW
+    gets = control.unanswered_gets(found.queue.keys) if by_gets else NO_SPANS
+    for unseen in (control.unseen_ends(found.queue.keys), gets):
+        if unseen.of.size:
+            gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
     return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
 
 

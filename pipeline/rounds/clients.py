@@ -258,7 +258,7 @@ class Client:
         if told.outcome == "failed":
             return None
         op: Kind = "empty" if told.outcome == "ok" else "get"
-        self.note(op, told, queue=QUEUE, consumer=consumer, channel=self.channel)
+        self.note(op, told, queue=QUEUE, consumer=consumer, channel=self.channel, mode=mode)
         return False if op == "empty" else None
 
     def _take(

@@ -127,6 +127,7 @@ class HistoryRule:
         by_sight: whether it compares no moment at which a delivery was made.
         by_order: whether it needs a queue of known order.
         by_time: whether it is checked only with a limit on the wait of a message.
+        by_count: whether all messages of its queue that were never given are needed to show it.
         of_subscriber: whether it uses all deliveries of the subscriber that is its witness.
     """
 
@@ -142,6 +143,7 @@ class HistoryRule:
     by_sight: bool = False
     by_order: bool = False
     by_time: bool = False
+    by_count: bool = False
     of_subscriber: bool = False
 
     def case(self, requirement: str) -> Case:
@@ -181,6 +183,10 @@ class HistoryRule:
         return (ARRIVED, ARRIVES) if of_early is PUBLISHED else (WAITED, TAKEN)
 
 
+LEFT_BEHIND: Final = "left-behind"
+BEYOND_GETS: Final = "more-lost-than-gets-took"
+"""The rule whose findings are counted: some are those that gets without an answer explain."""
+
 _MESSAGES: Final = Side()
 _FIRST_WAITS: Final = Side((FIRST | ORDERED,))
 _TAKEN_FIRST: Final = Side((FIRST | ORDERED | GIVEN,))
@@ -198,6 +204,7 @@ _PUBLISH: Final = "declare; publish m"
 _TAKE: Final = "consume late; give m late"
 _INVENTED: Final = f"declare; {_TAKE}"
 _DRAIN: Final = "consume all freely; drain"
+_LOST_IN_A_CRASH: Final = f"declare durable; publish m persistent; crash; restart; {_DRAIN}"
 _OVERTAKE: Final = f"declare; publish w; publish m; {_TAKE}"
 _OVERTAKE_RETURNED: Final = "declare; publish w; publish m; return w; give m late"
 _OVERTAKE_URGENT: Final = f"declare levels; publish w urgent; publish m; {_TAKE}"
@@ -285,7 +292,7 @@ _RULES: Final = (
         by_order=True,
     ),
     HistoryRule(
-        "left-behind",
+        LEFT_BEHIND,
         "{message} to be given, or to be there still",
         "it came to the queue {early}; {late} nothing more was to be had",
         (
@@ -303,12 +310,25 @@ _RULES: Final = (
             ),
             Case(
                 "survives-restart",
-                f"declare durable; publish m persistent; crash; restart; {_DRAIN}",
+                _LOST_IN_A_CRASH,
                 lambda c: c.passed("crash") & c.on_disk,
                 when="if there was a crash",
             ),
         ),
         wrong="`begun < drained` and `drained < left`",
+    ),
+    HistoryRule(
+        BEYOND_GETS,
+        "as many messages to be missing as gets had no answer, and {message} to be there",
+        "it came to the queue {early}; {late} nothing more was to be had, and each get without an "
+        "answer took one message at most",
+        (
+            Case("nothing-lost", f"{_PUBLISH}; {_DRAIN}"),
+            Case("survives-restart", _LOST_IN_A_CRASH, when="if there was a crash"),
+        ),
+        wrong="the same of a message that was never given, beyond those that gets without an "
+        "answer can have taken, one each",
+        by_count=True,
     ),
     HistoryRule(
         "found-nothing",

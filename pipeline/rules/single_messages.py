@@ -23,6 +23,7 @@ from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
 from brokerproof.pipeline.rules.coverage import may_have_returned
+from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, LEFT_BEHIND
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER, Kind
 
@@ -42,7 +43,7 @@ def about_single_messages(
     yield _held_by_two(table, found)
     yield _told_as_new(table, found, control)
     yield from _shown(table, found, control)
-    yield _left_behind(table, found, interrupted(waits, table, found, control), control)
+    yield from _left_behind(table, found, losses(waits, table, found, control), control)
     yield from _kept(table, found, waits, seen, control)
 
 
@@ -185,30 +186,46 @@ def _shown_again(table: pa.Table, found: Gathered, control: Control) -> pa.Table
     )
 
 
+def losses(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> Waits:
+    """Return the certain parts of intervals by which losses are found.
+
+    Which losses the gets without an answer explain is counted in the end (`unanswered_gets.py`).
+    """
+    return interrupted(waits, table, found, control, by_gets=False)
+
+
 def found_drained(found: Gathered, waits: Waits, control: Control) -> Ints:
     """Return the drained time within each waiting interval of its queue, or `NO_ROW`."""
     drained = control.spans_of("drained", found.queue.keys)
     return drained.first_within(waits.queue, waits.begun_end, waits.left_start)
 
 
-def _left_behind(table: pa.Table, found: Gathered, waits: Waits, control: Control) -> pa.Table:
+def _left_behind(
+    table: pa.Table, found: Gathered, waits: Waits, control: Control
+) -> Iterator[pa.Table]:
     """Find messages that waited all the time while their queue was found drained.
 
-    No consumer held a message then, so none held it unseen.
+    No consumer held a message then, so none held it unseen. A get without an answer may have taken
+    a message that was never given, if it began before the queue was drained.
     """
     drained = control.spans_of("drained", found.queue.keys)
     which = found_drained(found, waits, control)
-    wrong = np.flatnonzero(which != NO_ROW)
-    when = which[wrong]
-    return violations(
-        "left-behind",
-        table,
-        waits.publish[wrong],
-        strength=-drained.end[when],
-        late=(drained.start[when], drained.end[when]),
-        early=(waits.begun_start[wrong], waits.begun_end[wrong]),
-        named=_cases_of_losses(found, waits, control, wrong, drained.start[when]),
-    )
+    ends = np.append(drained.end, NO_ROW)[which]
+    gets = control.unanswered_gets(found.queue.keys).latest_end(waits.queue, ends)
+    may_be_taken = (waits.given == NO_ROW) & (gets >= waits.begun_start)
+    for rule, concerned in ((LEFT_BEHIND, ~may_be_taken), (BEYOND_GETS, may_be_taken)):
+        wrong = np.flatnonzero((which != NO_ROW) & concerned)
+        when = which[wrong]
+        cases = _cases_of_losses(found, waits, control, wrong, drained.start[when])
+        yield violations(
+            rule,
+            table,
+            waits.publish[wrong],
+            strength=-drained.end[when],
+            late=(drained.start[when], drained.end[when]),
+            early=(waits.begun_start[wrong], waits.begun_end[wrong]),
+            named=cases if rule == LEFT_BEHIND else cases[-1:],
+        )
 
 
 def _cases_of_losses(

@@ -46,6 +46,7 @@ from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
 from brokerproof.pipeline.names import Ints, joint, numbers, ranks
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
 from brokerproof.pipeline.results import COVERAGE, Judgement, added
+from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import none, strongest
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
@@ -147,7 +148,7 @@ def judged_on_spark(
         progress(f"judging {failing:,} slices again, for what was left to them")
         again = _told(history, seen, control, torn, left).violations
     return Judgement(
-        strongest([told.violations, again]),
+        beyond_gets(strongest([told.violations, again]), control),
         told.aside,
         added([told.coverage]),
         tuple(sorted(seen.queues)),

@@ -31,11 +31,12 @@ are kept for `keep` longer, and violations decided later than that are missed.
 
 Four things stay open for ever: which of two requirements names a violation (`settled-once` for
 `nothing-twice`, and the like); a return by a close or crash of a message that is settled later
-after all; a loss, which a consumer that leaves unseen takes back; and the facts about a queue (a
-selective consumer, another declaration). If such a record removes or renames a violation, the
-violation is *withdrawn*, provided that all records behind it are kept: always if nothing was
-forgotten, otherwise if it is about one kept message. A queue that has forgotten messages does not
-report an unknown message as invented.
+after all; a loss, which a consumer that leaves unseen takes back, or a get without an answer when
+another lost message turns up; and the facts about a queue (a selective consumer, another
+declaration). If such a record removes or renames a violation, the violation is *withdrawn*,
+provided that all records behind it are kept: always if nothing was forgotten, otherwise if it is
+about one kept message. A queue that has forgotten messages does not report an unknown message as
+invented.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.stages import by_message, by_queue
 from brokerproof.pipeline.tables import PLACE, records_of
@@ -277,7 +279,8 @@ class _Part:
         begun = np.where(open_, NEVER, numbers(stage.intervals, "begun_end"))
         flags = np.where(open_, flags & ~(FIRST | SURE), flags)
         intervals = with_columns(stage.intervals, flags=flags, begun_end=begun)
-        wrong = pa.concat_tables([stage.violations, *by_queue(intervals, self._control)])
+        found = pa.concat_tables([stage.violations, *by_queue(intervals, self._control)])
+        wrong = beyond_gets(found, self._control)
         final = self._final(wrong, at, made)
         final &= ~_may_be_renamed(wrong, stage.intervals.filter(pa.array(open_)))
         not_yet = named(wrong.filter(pa.array(~final)), "queue").keys

@@ -44,6 +44,7 @@ CLASSES: Final[dict[str, Shape]] = {
     "returns": dataclasses.replace(_SMALL, returns=True),
     "windows": dataclasses.replace(_SMALL, windows=True),
     "browsers": dataclasses.replace(_SMALL, browsers=True),
+    "gets without an answer": dataclasses.replace(_SMALL, gets=True, drained=1, unanswered=0.5),
     "crashes": dataclasses.replace(_SMALL, gets=True, drained=1, crashes=6, unknown=0.3),
     "everything": Shape(
         steps=16, queues=1, messages=5, elsewhere=0.2, may_drop=0, selective=0, unknown=0.15

@@ -67,7 +67,10 @@ BROKEN_BY_LEASES: Final[dict[Fault, str]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a random run has in it, and how often; `crashes` are besides those of `breaks`."""
+    """What a random run has in it, and how often; `crashes` are besides those of `breaks`.
+
+    `unanswered` is how many gets have no answer.
+    """
 
     steps: int = 50
     queues: int = 2
@@ -86,6 +89,7 @@ class Shape:
     drained: float = 0.8
     leases: float = 0
     unordered: float = 0
+    unanswered: float = 0
 
 
 @dataclass(eq=False)

@@ -261,10 +261,28 @@ class Simulation:
         if self.random.random() < 0.2:
             subscriber.mode = "automatic"
         waiting = queue.waiting()
+        if self.shape.unanswered and self.random.random() < self.shape.unanswered:
+            self._get_without_an_answer(subscriber, waiting)
+            return
         if waiting and not (not queue.may_drop and self._faulty("finds-nothing")):
             self._give(subscriber, waiting)
         else:
             self._tell(op="empty", queue=queue.name, consumer=subscriber.name)
+
+    def _get_without_an_answer(self, subscriber: Subscriber, waiting: Sequence[Entry]) -> None:
+        """Take the first message for good, or none; no client is told."""
+        takes = bool(waiting) and self.random.random() < 0.7
+        self._tell(
+            op="get",
+            queue=subscriber.queue.name,
+            consumer=subscriber.name,
+            channel=subscriber.channel,
+            mode="automatic",
+            outcome="unknown",
+            happens=takes,
+        )
+        if takes:
+            self._forget(subscriber.queue, waiting[0])
 
     def _browse(self) -> None:
         browsers = [each for each in self.subscribers if each.there and each.mode == "browse"]

@@ -25,6 +25,7 @@ from tests.pipeline.explain.test_explanations import SHOWN
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, sharp, table_of
+from tests.pipeline.rules.test_unanswered_gets import losses
 
 BOUND = 60
 
@@ -61,8 +62,6 @@ PLANTED: dict[tuple[str, str], tuple[Fault | None, int]] = {
     ("stalled", "quiescence"): ("loses-what-was-shown", 5),
 }
 """For each rule and requirement a fault and a seed that show it; without a fault there are turns.
-
-What overtakes a message that had returned, on the way to the same subscriber, is told below.
 """
 
 
@@ -101,8 +100,24 @@ def to_the_same_subscriber() -> list[Record]:
     ]
 
 
+def crashed(records: list[Record]) -> list[Record]:
+    """Return a history with a durable queue and a crash before it is drained."""
+    durable = replace(records[0], durable=True)
+    persistent = [replace(e, persistent=e.op == "publish") for e in records[1:]]
+    stop = [Record(op="crash", start=500, end=501), Record(op="restart", start=502, end=503)]
+    return [durable, *persistent, *stop]
+
+
+WRITTEN = {
+    ("overtakes-what-waits-in-a-stream", "release-rewinds"): to_the_same_subscriber(),
+    ("more-lost-than-gets-took", "nothing-lost"): losses(3, gets=2),
+    ("more-lost-than-gets-took", "survives-restart"): crashed(losses(3, gets=2)),
+}
+"""Histories that no planted fault makes."""
+
+
 def test_every_rule_is_asked_for_under_each_requirement() -> None:
-    assert set(SHOWN) == {*PLANTED, ("overtakes-what-waits-in-a-stream", "release-rewinds")}
+    assert set(SHOWN) == {*PLANTED, *WRITTEN}
 
 
 @pytest.mark.each_time(12)
@@ -111,8 +126,8 @@ def test_what_is_written_about_each_rule_breaks_the_same_and_nothing_else(
     rule: str, requirement: str, tmp_path: Path
 ) -> None:
     """Over every rule, under each requirement that it can show broken."""
-    asked = PLANTED.get((rule, requirement))
-    records = to_the_same_subscriber() if asked is None else history_of(*asked)
+    shown = rule, requirement
+    records = WRITTEN[shown] if shown in WRITTEN else history_of(*PLANTED[shown])
     by_time = ["--stalled-after", f"{BOUND}ns"] if requirement == "quiescence" else []
     path = written(tmp_path / "night.jsonl", records)
     assert requirement in checked(path, tmp_path / "first", *by_time)

@@ -208,11 +208,17 @@ class Facts:
             ]
             left = min([latest(each) for each in ends] + cancels, default=NEVER)
             found += [latest(each) for each in ends if each.start <= left]
-        for get in of_run:
-            if (get.op, get.queue) == ("get", queue):
+        return found
+
+    def unanswered_gets(self, run: str, queue: str) -> list[Span]:
+        """Return when each get without an answer may have taken a message that does not return."""
+        found = []
+        for get in self.records:
+            if (get.op, get.run, get.queue) == ("get", run, queue) and get.outcome != "failed":
                 ends_of_get = [int(span.end) for span in self._ends_after(get)]
                 if get.mode == "automatic" or not ends_of_get:
-                    found.append(max(get.start, min(ends_of_get, default=NEVER)))
+                    end = max(get.start, min(ends_of_get, default=NEVER))
+                    found.append(Span(get.start, end))
         return found
 
     def _ends_after(self, get: Record) -> list[Span]:
@@ -448,16 +454,19 @@ def unseen_until(wait: Wait, facts: Facts) -> int:
     return latest_end if latest_end >= wait.begun.start else -1
 
 
-def certain_end(wait: Wait, facts: Facts) -> int:
+def certain_end(wait: Wait, facts: Facts, *, by_gets: bool = True) -> int:
     """Return until when a wait certainly lasted, after all that may have ended it unseen.
 
-    A purge drops what waits. A deletion, and a crash of what is not on disk, drop it wherever it
-    is, so what was held at that time has not returned after it.
+    `by_gets` says whether that may be a get without an answer. A purge drops what waits. A
+    deletion, and a crash of what is not on disk, drop it wherever it is, so what was held at that
+    time has not returned after it.
     """
     run, queue = wait.message.run, wait.message.queue
     if facts.may_drop(run, queue):
         return ALWAYS_GONE
     ends_unseen = facts.unseen_ends(run, queue)
+    if by_gets:
+        ends_unseen += [int(span.end) for span in facts.unanswered_gets(run, queue)]
     if wait.given is None and any(end >= wait.begun.start for end in ends_unseen):
         return ALWAYS_GONE
     there_since = wait.message.published if wait.returned_by is None else wait.returned_by.span

@@ -139,6 +139,10 @@ def _after(state: State, event: Record, known: Known) -> Iterator[State]:
             yield from _shown(state, event, known)
         case "deliver":
             yield from _given(state, event, known)
+        case "get":
+            # Its outcome is unknown, so leaving it out is tried, too.
+            for entry in _waiting(state)[:1]:
+                yield _without(state, entry)
         case "empty" | "drained":
             if not _waiting(state):
                 yield state

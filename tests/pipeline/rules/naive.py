@@ -74,7 +74,30 @@ def judged_naively(
         known = strongest.get(each.key)
         if known is None or each.weakness < known.weakness:
             strongest[each.key] = each
-    return set(strongest.values())
+    return set(beyond_gets(sorted(strongest.values(), key=lambda each: each.key), facts))
+
+
+def beyond_gets(found: Sequence[Violation], facts: Facts) -> Iterator[Violation]:
+    """Yield violations without the losses that gets without an answer explain, one each.
+
+    A loss is explained if a get is left for it and for all losses that were found before it.
+    """
+    explained: dict[Span, Violation] = {}
+
+    def finds_a_get(loss: Violation, tried: set[Span]) -> bool:
+        """Give a loss a get, if need be by giving the loss that has the get another one."""
+        for get in facts.unanswered_gets(loss.run, loss.queue):
+            if get in tried or get.start > loss.late_end or loss.early_start > get.end:
+                continue
+            tried.add(get)
+            if get not in explained or finds_a_get(explained[get], tried):
+                explained[get] = loss
+                return True
+        return False
+
+    for each in sorted(found, key=lambda one: one.late_end):
+        if each.rule != "more-lost-than-gets-took" or not finds_a_get(each, set()):
+            yield each
 
 
 def accused(records: Sequence[Record]) -> set[str]:
@@ -212,7 +235,13 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         requirement = "browser-takes-nothing"
     else:
         requirement = ""
-    yield told("left-behind", message, -when.end, None, (when, wait.begun), requirement)
+    gets = facts.unanswered_gets(message.run, message.queue)
+    may_be = [each for each in gets if wait.begun.start <= each.end and each.start <= when.end]
+    rule = "left-behind"
+    if wait.given is None and may_be:
+        rule = "more-lost-than-gets-took"
+        requirement = requirement if requirement == "survives-restart" else ""
+    yield told(rule, message, -when.end, None, (when, wait.begun), requirement)
 
 
 def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:

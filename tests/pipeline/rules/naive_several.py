@@ -48,7 +48,8 @@ def found_drained(wait: Wait, facts: Facts) -> Span | None:
         and each.outcome == "ok"
     ]
     # No message was held when the queue was drained, so there is no unrecorded delivery.
-    return first_within(drained, wait.begun.end, certain_end(wait, facts))
+    # How many losses gets without an answer explain is counted by `beyond_gets`.
+    return first_within(drained, wait.begun.end, certain_end(wait, facts, by_gets=False))
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,8 @@ def test_every_rule_finds_a_planted_fault() -> None:
         if not missing:
             break
         missing -= {each.rule for each in judged_naively(history_of_a_chain(seed))}
+        beside_gets = simulated(seed, Shape(unanswered=0.3), "loses").happened
+        missing -= {each.rule for each in judged_naively(sharp(beside_gets))}
         for fault in BROKEN_BY:
             simulation = simulated(seed, Shape(), fault)
             if simulation.planted:

@@ -25,8 +25,10 @@ from brokerproof.pipeline.stages import SETTLES_NOTHING
 from brokerproof.pipeline.tables import Part, batch_of
 from brokerproof.spec.histories import Record
 from tests.pipeline.made_histories import history_table
+from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.test_kernels_agree import recording
 from tests.pipeline.rules.test_odd_recordings import ALTERATIONS
+from tests.pipeline.rules.test_unanswered_gets import losses
 from tests.pipeline.spark.sparks import spark_of_tests
 
 if TYPE_CHECKING:
@@ -109,6 +111,18 @@ def test_without_what_is_left_to_slices_it_would_miss_some(
     monkeypatch.setattr(on_spark, "left_to", lambda summaries, _: summaries.slice(0, 0))
     missed = judged_on_spark(spark, [parts], sizes=FINE).violations.num_rows
     assert 0 < missed < judged_alone(history).violations.num_rows
+
+
+@pytest.mark.parametrize("sizes", [Sizes(), FINE])
+def test_losses_in_several_parts_are_counted_against_all_gets(
+    spark: SparkSession, tmp_path: Path, sizes: Sizes
+) -> None:
+    records = losses(100, gets=1)
+    with Part(tmp_path / "part.parquet", ["made"]) as part:
+        part.write(batch_of(records, range(len(records))))
+    judgement = judged_on_spark(spark, [str(tmp_path)], sizes=sizes)
+    assert judgement.violations.num_rows == 99
+    assert_alike(judgement, judged_alone(table_of(records)))
 
 
 def test_what_was_there_before_is_rejected_by_both(

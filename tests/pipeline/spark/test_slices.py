@@ -10,6 +10,7 @@ import pytest
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.spark import slices
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
@@ -34,7 +35,7 @@ def judged_in_slices(history: pa.Table, seed: int) -> tuple[pa.Table, int]:
     for key in failing:
         both = pa.concat_tables([of_slice(left, key), of_slice(intervals, key)])
         found += by_queue(both, control)
-    return strongest(found), len(failing)
+    return beyond_gets(strongest(found), control), len(failing)
 
 
 def of_slice(table: pa.Table, key: tuple[str, str, int]) -> pa.Table:

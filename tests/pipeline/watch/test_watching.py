@@ -26,6 +26,7 @@ from brokerproof.spec.histories import CONTROL, NEVER, Record
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, recorded, table_of
+from tests.pipeline.rules.test_unanswered_gets import losses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,6 +162,16 @@ def test_a_watch_of_many_histories_ends_with_what_a_check_says() -> None:
     # What is raised late only is no use to anybody.
     assert found > early > found / 3
     assert withdrawn < found / 50
+
+
+def test_losses_of_several_batches_are_counted_against_all_gets() -> None:
+    records = losses(100, gets=3)
+    watched = Watched(late=1)
+    for number in range(0, len(records), 20):
+        watched.batch(records[number : number + 20])
+    watched.batch([], finished=True)
+    assert len(raised(watched)) == 97
+    assert raised(watched) == checked([records])
 
 
 def _ends_with_what_a_check_says(seeds: range) -> tuple[int, int, int]:
