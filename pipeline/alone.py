@@ -9,10 +9,8 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueue
 from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.names import with_numbered_names
-from brokerproof.pipeline.results import Judgement, added
-from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
-from brokerproof.pipeline.rules.violations import strongest
-from brokerproof.pipeline.stages import by_message, by_queue, control_of
+from brokerproof.pipeline.results import Judgement
+from brokerproof.pipeline.stages import by_message, by_queue, concluded, control_of
 
 
 def judged_alone(
@@ -34,11 +32,10 @@ def judged_alone(
         spans = idle_spans(of_consumers(history), control, stalled_after)
         control.idle = idle_of(spans, control, latest_times(history), stalled_after)
     messages = by_message(history, control, torn)
-    wrong = strongest([messages.violations, *by_queue(messages.intervals, control)])
-    wrong = beyond_gets(wrong, control)
+    found = [messages.violations, *by_queue(messages.intervals, control)]
+    wrong, coverage = concluded(found, [messages.coverage], control)
     queues = sorted(keys_of(history))
     undeclared = tuple(control.undeclared(queues))
-    coverage = added([messages.coverage])
     return Judgement(
         wrong,
         messages.aside,

@@ -20,9 +20,10 @@ import msgspec
 
 from brokerproof.models.contract import history_of_contract, lemmas
 from brokerproof.models.contract.history import Rule, Span, WaitingInterval
+from brokerproof.pipeline.intervals.table import GETS
 from brokerproof.pipeline.readers import rejected_rows
 from brokerproof.pipeline.readers.sources import SOURCES
-from brokerproof.pipeline.rules.history_rules import RULES, Case, HistoryRule
+from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, RULES, Case, HistoryRule
 from brokerproof.pipeline.tables import COLUMNS, Column
 from brokerproof.spec.histories import MEANINGS, MUST_HAVE, NEVER, VERSION, Kind, Record
 
@@ -74,6 +75,7 @@ def tables() -> dict[str, list[str]]:
         "two": _rules(e for e in rules if e.sides is not None and not e.each_moment),
         "moments": _rules(e for e in rules if e.each_moment),
         "time": _rules(e for e in rules if e.by_time),
+        "excuses": _table(("requirement", "a case is excused by"), _excuses()),
     }
 
 
@@ -166,6 +168,17 @@ def _rule(rule: HistoryRule) -> tuple[str, ...]:
 
 def _case(case: Case) -> str:
     return f"`{case.requirement}`" + (f" {case.when}" if case.when else "")
+
+
+def _excuses() -> Iterator[tuple[str, ...]]:
+    of: dict[str, list[str]] = {}
+    for case in (case for rule in RULES.values() for case in rule.cases):
+        of.setdefault(case.requirement, []).extend(case.excused)
+    for case in RULES[BEYOND_GETS].cases:
+        of[case.requirement].append(GETS)
+    for requirement, causes in of.items():
+        if causes:
+            yield f"`{requirement}`", ", ".join(causes)
 
 
 def is_proved(rule: HistoryRule) -> bool:

@@ -10,8 +10,31 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.subscriptions import Key
 
-COVERAGE: Final = pa.schema([("requirement", pa.string()), ("asked", pa.int64())])
-"""How often the history had a case to which a requirement applies."""
+COVERAGE: Final = pa.schema(
+    [("requirement", pa.string()), ("cause", pa.string()), ("many", pa.int64())]
+)
+"""How many cases of a requirement a history has: all, with the cause `ASKED`, and excused ones.
+
+The settlements are counted in the same way, under the name `SETTLEMENTS`.
+"""
+
+ASKED: Final = ""
+"""The cause of a case that is counted because the requirement applies to it."""
+
+SETTLEMENTS: Final = "settlements"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The cases of each requirement, and those that no rule could judge, by what excused them.
+
+    `settlements` are all settlements, `unknown_settlements` those without an answer.
+    """
+
+    asked: dict[str, int]
+    excused: dict[str, dict[str, int]]
+    settlements: int = 0
+    unknown_settlements: int = 0
 
 
 @dataclass(frozen=True)
@@ -23,17 +46,26 @@ class Judgement:
 
     violations: pa.Table
     aside: pa.Table
-    coverage: dict[str, int]
+    coverage: Coverage
     queues: tuple[Key, ...] = ()
     undeclared: tuple[Key, ...] = ()
     stalled_after: int | None = None
     begins_late: bool = False
 
 
-def added(tables: Iterable[pa.Table]) -> dict[str, int]:
+def added(tables: Iterable[pa.Table]) -> Coverage:
     """Return the sum of the parts' coverage, by requirement in the order of the names."""
-    total: dict[str, int] = {}
+    total: dict[str, dict[str, int]] = {}
     for table in tables:
         for row in table.to_pylist():
-            total[row["requirement"]] = total.get(row["requirement"], 0) + row["asked"]
-    return dict(sorted(total.items()))
+            of = total.setdefault(row["requirement"], {})
+            of[row["cause"]] = of.get(row["cause"], 0) + row["many"]
+    settled = total.pop(SETTLEMENTS, {})
+    asked = {name: total[name].pop(ASKED, 0) for name in sorted(total)}
+    excused = {name: dict(sorted(total[name].items())) for name in asked}
+    return Coverage(
+        asked,
+        {name: causes for name, causes in excused.items() if causes},
+        settled.pop(ASKED, 0),
+        sum(settled.values()),
+    )

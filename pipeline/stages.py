@@ -6,7 +6,8 @@ stage needs all records of each of its messages, the second all rows of each sli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,19 +21,21 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueue
 from brokerproof.pipeline.intervals.streams import NONE_AMBIGUOUS, Ambiguous
 from brokerproof.pipeline.intervals.table import (
     ALWAYS_GONE,
+    GETS,
     as_seen,
     interrupted,
     intervals_table,
     waits_of,
 )
-from brokerproof.pipeline.names import NO_ROW, with_numbered_names
+from brokerproof.pipeline.names import NO_ROW, is_one_of, with_numbered_names
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
-from brokerproof.pipeline.results import COVERAGE
+from brokerproof.pipeline.results import ASKED, COVERAGE, SETTLEMENTS, Coverage, added
 from brokerproof.pipeline.rules.coverage import Cases
-from brokerproof.pipeline.rules.history_rules import RULES
+from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, RULES
 from brokerproof.pipeline.rules.several_messages import ABOUT_SEVERAL, Columns, judged_by
 from brokerproof.pipeline.rules.single_messages import about_single_messages, found_drained, losses
 from brokerproof.pipeline.rules.stalls import stalled
+from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.rules.windows import beyond_windows
 from brokerproof.pipeline.tables import records_of
@@ -96,7 +99,11 @@ def by_message(
         intervals_table(certain, history, found, control),
         wrong,
         pa.concat_tables([rejected, _aside(history, found, control)]),
-        _coverage(Cases(history, found, waits, control), by_time=control.idle is not None),
+        _coverage(
+            history,
+            Cases(history, found, waits, seen, control),
+            by_time=control.idle is not None,
+        ),
     )
 
 
@@ -108,16 +115,44 @@ def by_queue(intervals: pa.Table, control: Control) -> Iterator[pa.Table]:
     yield beyond_windows(intervals, control.window_of)
 
 
-def _coverage(cases: Cases, *, by_time: bool) -> pa.Table:
-    """Return how often each requirement applied to some messages."""
-    counts = {
-        case.requirement: int(case.exercised(cases).sum())
-        for rule in RULES.values()
-        if by_time or not rule.by_time
-        for case in rule.cases
-        if case.exercised is not None
-    }
-    return pa.table({"requirement": list(counts), "asked": list(counts.values())}, schema=COVERAGE)
+def _coverage(history: pa.Table, cases: Cases, *, by_time: bool) -> pa.Table:
+    """Return how often each requirement applied to some messages, and how often it was excused."""
+    counts: dict[tuple[str, str], int] = {}
+    for case in (
+        case for rule in RULES.values() if by_time or not rule.by_time for case in rule.cases
+    ):
+        if case.exercised is None:
+            continue
+        left = case.exercised(cases)
+        counts[case.requirement, ASKED] = int(left.sum())
+        for cause, marks_of in case.excused.items():
+            excused = left & marks_of(cases)
+            counts[case.requirement, cause] = int(excused.sum())
+            left = left & ~excused
+    settles = is_one_of(history, "op", "acknowledge", "reject", "release")
+    unknown = settles & is_one_of(history, "outcome", "unknown")
+    counts[SETTLEMENTS, ASKED] = int(settles.sum())
+    counts[SETTLEMENTS, SETTLEMENTS] = int(unknown.sum())
+    return _counted((*key, many) for key, many in counts.items() if many or key[1] == ASKED)
+
+
+def _counted(rows: Iterable[tuple[str, str, int]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(COVERAGE.names, columns, strict=True)), schema=COVERAGE)
+
+
+def concluded(
+    violations: Sequence[pa.Table], coverage: Sequence[pa.Table], control: Control
+) -> tuple[pa.Table, Coverage]:
+    """Return the violations and the coverage of a whole history, from those of its parts."""
+    found = strongest(violations)
+    wrong = beyond_gets(found, control)
+    many = Counter(found.column("requirement").to_pylist())
+    many.subtract(wrong.column("requirement").to_pylist())
+    # Each of them is a case of the usual requirement of the rule, however it is named.
+    many[RULES[BEYOND_GETS].cases[0].requirement] = found.num_rows - wrong.num_rows
+    by_gets = [(name, GETS, excused) for name, excused in sorted(many.items()) if excused]
+    return wrong, added([*coverage, *([_counted(by_gets)] if by_gets else [])])
 
 
 def _aside(history: pa.Table, found: Gathered, control: Control) -> pa.Table:

@@ -134,7 +134,8 @@ def check(
     """Hold recorded traffic, in files or folders, against the requirements.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be checked; 3 the history puts
-    nothing to the test, more rows were rejected than checked, or it was interrupted.
+    nothing to the test, most of a requirement was excused, more rows were rejected than checked, or
+    it was interrupted.
     """
     _refuse_what_is_not_judged(only, by_time=stalled_after is not None)
     asked = Judging(
@@ -315,6 +316,12 @@ def _left_open(
     there = {name for _, name in judgement.queues}
     for name in sorted(set(asked.queues.by_name) - there):
         yield f"--queue {name}: nothing in the history is about a queue of this name"
+    coverage = judgement.coverage
+    if coverage.unknown_settlements:
+        yield (
+            f"{coverage.unknown_settlements:,} of {coverage.settlements:,} settlements had no "
+            "answer: their messages may be settled or not, so neither is charged"
+        )
     if not is_tested:
         why = "no requirement is put to the test" if read.account.rows else "it has no rows"
         yield f"nothing was checked of {asked.source}: {why}"

@@ -164,7 +164,8 @@ def record(address: str, out: Path, *, traceback: bool, **options: object) -> No
     must not be there yet.
 
     Exit status: 0 nothing is broken; 1 something is; 2 it could not begin, or the broker was lost;
-    3 interrupted. What was recorded until then is written, and true.
+    3 interrupted, or most of a requirement was excused, as by settlements without an answer before
+    a kill. What was recorded until then is written, and true.
     """
     _require_what_it_takes(out)
     Tracebacks.wanted = traceback

@@ -40,6 +40,9 @@ HANGS_ON_THE_ORDER: Final = frozenset(
 )
 """The requirements that are checked only for queues of known order."""
 
+EXCUSED_MAX: Final = 0.5
+"""The largest share of its cases that may be excused of a requirement that is kept."""
+
 NAMES_SHOWN: Final = 5
 
 
@@ -89,7 +92,9 @@ def _verdict(
     witness: Witness | None,
     files: Sequence[str],
 ) -> Verdict:
-    asked = judgement.coverage.get(requirement.id, 0)
+    asked = judgement.coverage.asked.get(requirement.id, 0)
+    excused = judgement.coverage.excused.get(requirement.id, {})
+    said = excused_of(excused, asked)
     table = judgement.violations
     many = pc.sum(pc.equal(table.column("requirement"), requirement.id)).as_py() or 0
     if many:
@@ -98,13 +103,28 @@ def _verdict(
         reason += found.summary
         if witness is not None:
             reason += f"; recorded in {witness.file}"
+        reason += f"; {said}" if said else ""
         return Verdict(requirement, Outcome.BROKEN, max(asked, 1), reason, found)
+    if sum(excused.values()) > EXCUSED_MAX * asked:
+        return Verdict(requirement, Outcome.INCONCLUSIVE, asked, f"most of it was excused: {said}")
     if asked:
-        return Verdict(requirement, Outcome.KEPT, asked)
+        return Verdict(requirement, Outcome.KEPT, asked, said)
     reason = "nothing in the history puts it to the test"
     if judgement.undeclared and requirement.id in HANGS_ON_THE_ORDER:
         reason = order_not_checked(judgement)
     return Verdict(requirement, Outcome.NOT_CLAIMED, 0, reason)
+
+
+def excused_of(excused: Mapping[str, int], asked: int) -> str:
+    """Return how many cases of a requirement were excused, and by what; nothing without any.
+
+    >>> excused_of({"crashes": 2, "purges": 1}, 1_000)
+    '3 of 1,000 excused: 2 by crashes, 1 by purges'
+    """
+    if not excused:
+        return ""
+    causes = ", ".join(f"{many:,} by {cause}" for cause, many in excused.items())
+    return f"{sum(excused.values()):,} of {asked:,} excused: {causes}"
 
 
 def _explained(
@@ -161,9 +181,14 @@ def write_tables(
 
     A violation with written records gets the name of their file, below the same folder.
     """
+    asked = judgement.coverage.asked
+    excused = [judgement.coverage.excused.get(name, {}) for name in asked]
+    causes = (excused_of(each, asked[name]) for name, each in zip(asked, excused, strict=True))
     coverage = {
-        "requirement": pa.array(list(judgement.coverage), pa.string()),
-        "asked": pa.array(list(judgement.coverage.values()), pa.int64()),
+        "requirement": pa.array(list(asked), pa.string()),
+        "asked": pa.array(list(asked.values()), pa.int64()),
+        "excused": pa.array([sum(each.values()) for each in excused], pa.int64()),
+        "causes": pa.array(list(causes), pa.string()),
     }
     tables = {
         VIOLATIONS_FILE: _with_files(judgement.violations, witnesses or {}),

@@ -40,6 +40,7 @@ class Deliveries:
     `row` is the row in the table, `message` numbers the messages, `published` is the row of the
     publish. `first` and `last` mark the ends of a message's deliveries. `back` is when a delivery
     came back: its start is `NEVER` if it cannot have, its end is `NEVER` if it need not have.
+    `unsure` are those with a settlement without an answer.
     """
 
     row: Ints
@@ -53,6 +54,7 @@ class Deliveries:
     back_end: Ints
     freed: Ints
     settlements: Ints
+    unsure: Marks
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,7 @@ def _deliveries(
         back_end,
         np.where(keeps, np.minimum(settled.freed, leased_until), end),
         settled.count,
+        settled.unsure,
     )
 
 
@@ -245,6 +248,7 @@ class _Settled:
     released_from: Ints
     released_by: Ints
     freed: Ints
+    unsure: Marks
 
     @classmethod
     def of(cls, rows: Rows, size: int, settling: Ints, which: Ints) -> _Settled:
@@ -264,6 +268,7 @@ class _Settled:
             least(~final, rows.start),
             least(~final & certain, rows.end),
             least(np.ones(settling.size, dtype=np.bool_), rows.start),
+            least(~certain, rows.start) < NEVER,
         )
 
     def comes_back(

@@ -14,13 +14,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.dominance import least_from_here
-from brokerproof.pipeline.intervals.control import NO_SPANS, Control
+from brokerproof.pipeline.intervals.control import Control, Spans
 from brokerproof.pipeline.intervals.intervals import Gathered, is_kept
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks, texts
 from brokerproof.spec.histories import NEVER, Kind
 
 ALWAYS_GONE: Final = -1
 """The end of a wait that no rule can use: before all times."""
+
+PURGES: Final = "purges"
+DELETIONS: Final = "deletions"
+CRASHES: Final = "crashes"
+DROPS: Final = "queues that may drop messages"
+UNDRAINED: Final = "queues that were not found drained"
+LEFT: Final = "automatic consumers that left"
+GETS: Final = "gets without an answer"
+SETTLEMENTS: Final = "settlements without an answer"
+UNRECORDED: Final = "deliveries that may be unrecorded"
+FLAGS: Final = "flags that were not recorded"
+"""What may excuse a case of a requirement, in the words of a report."""
 
 FIRST: Final = 1
 """It begins with the message's publish."""
@@ -227,36 +239,52 @@ def as_seen(waits: Waits, found: Gathered, control: Control) -> Waits:
 def interrupted(
     waits: Waits, table: pa.Table, found: Gathered, control: Control, *, by_gets: bool = True
 ) -> Waits:
-    """Return the certain parts of intervals in view of purges, deletions, crashes and drops.
+    """Return the certain parts of intervals in view of all that may have ended them unseen.
+
+    `by_gets` is whether a get without an answer may have.
+    """
+    ends = unseen_ends(waits, table, found, control)
+    left = [end for cause, end in ends.items() if by_gets or cause != GETS]
+    return replace(waits, left_start=np.minimum.reduce([waits.left_start, *left]))
+
+
+def unseen_ends(
+    waits: Waits, table: pa.Table, found: Gathered, control: Control
+) -> dict[str, Ints]:
+    """Return for each cause the earliest moment at which it may have ended a wait, or `NEVER`.
 
     A waiting message may be gone since a purge of its queue. Any message, waiting or held, may be
-    gone since the queue's deletion, or since a crash that found it not on disk. `by_gets` is
-    whether a get without an answer may have taken it.
+    gone since the queue's deletion, or since a crash that found it not on disk. If the moment is
+    not known, no part of the wait is certain.
     """
-    facts = control.facts(found.queue.keys)
-    left = waits.left_start
+    keys, facts = found.queue.keys, control.facts(found.queue.keys)
+    never = np.full(waits.queue.size, NEVER, dtype=np.int64)
     held_since = np.append(found.deliveries.start, NEVER)[waits.returned_by]
     was_there = waits.returned_by == NO_ROW
     there_since = np.where(was_there, waits.published_start, held_since)
-    breaks: tuple[tuple[Kind, Ints], ...] = (("purge", waits.begun_start), ("delete", there_since))
-    for kind, since in breaks:
-        spans = control.spans_of(kind, found.queue.keys)
-        if spans.of.size:
-            left = np.minimum(left, spans.next_start(waits.queue, since))
-    crashes = control.spans_of("crash", found.queue.keys)
-    if crashes.of.size:
-        durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
-        survives = durable & is_kept(table)[waits.publish]
-        ends = np.where(survives, NEVER, crashes.next_start(waits.queue, there_since))
-        left = np.minimum(left, ends)
-    gone = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]
-    until = np.full(waits.queue.size, NEVER, dtype=np.int64)
+    durable = np.array([each.durable for each in facts], dtype=np.bool_)[waits.queue]
+    survives = durable & is_kept(table)[waits.publish]
+    drops = np.array([each.may_drop for each in facts], dtype=np.bool_)[waits.queue]
     never_given = waits.given == NO_ROW
-    gets = control.unanswered_gets(found.queue.keys) if by_gets else NO_SPANS
-    for unseen in (control.unseen_ends(found.queue.keys), gets):
-        if unseen.of.size:
-            gone |= never_given & (unseen.latest_end(waits.queue, until) >= waits.begun_start)
-    return replace(waits, left_start=np.where(gone, ALWAYS_GONE, left))
+
+    def next_of(kind: Kind, since: Ints) -> Ints:
+        spans = control.spans_of(kind, keys)
+        return spans.next_start(waits.queue, since) if spans.of.size else never
+
+    def may_be_with(spans: Spans) -> Ints:
+        if not spans.of.size:
+            return never
+        gone = never_given & (spans.latest_end(waits.queue, never) >= waits.begun_start)
+        return np.where(gone, ALWAYS_GONE, never)
+
+    return {
+        PURGES: next_of("purge", waits.begun_start),
+        DELETIONS: next_of("delete", there_since),
+        CRASHES: np.where(survives, NEVER, next_of("crash", there_since)),
+        DROPS: np.where(drops, ALWAYS_GONE, never),
+        LEFT: may_be_with(control.unseen_ends(keys)),
+        GETS: may_be_with(control.unanswered_gets(keys)),
+    }
 
 
 def intervals_table(waits: Waits, table: pa.Table, found: Gathered, control: Control) -> pa.Table:

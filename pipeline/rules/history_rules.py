@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from brokerproof.models.contract.history import (
@@ -34,18 +34,27 @@ from brokerproof.pipeline.intervals.table import (
     ARRIVED,
     ARRIVES,
     CAME_BACK,
+    CRASHES,
+    DELETIONS,
     DRAINED,
+    DROPS,
     ENDED,
     FIRST,
+    FLAGS,
     GIVEN,
     JOINED,
     JOINED_URGENT,
+    LEFT,
     ORDERED,
     PLACED,
+    PURGES,
     QUERY,
     RETURNED,
+    SETTLEMENTS,
     SURE,
     TAKEN,
+    UNDRAINED,
+    UNRECORDED,
     VIEW,
     WAITED,
 )
@@ -94,6 +103,7 @@ class Case:
         run: the steps of the shortest run that shows the same, in the words of `least_runs.py`.
         exercised: which deliveries, intervals or gets are cases of the requirement; stated once for
             each requirement. One without it is never said to be kept.
+        excused: which of these the recording leaves open, by the cause; the first one counts.
         when: what makes a violation one of this requirement, in words; empty for the usual one.
         early: flags of the early row that make it so.
         late: flags of the late row that make it so.
@@ -102,6 +112,7 @@ class Case:
     requirement: str
     run: str
     exercised: Callable[[Cases], Marks] | None = None
+    excused: Mapping[str, Callable[[Cases], Marks]] = field(default_factory=dict)
     when: str = ""
     early: int = 0
     late: int = 0
@@ -216,6 +227,12 @@ _REWINDS: Final = Case(
     "release-rewinds", _OVERTAKE_RETURNED, when="if it had returned", early=CAME_BACK
 )
 
+_EXCUSES_OF_LOSSES: Final = {
+    cause: lambda c, cause=cause: c.missing_by(cause)
+    for cause in (PURGES, DELETIONS, CRASHES, DROPS, LEFT)
+}
+_EXCUSES_OF_ORDER: Final = {UNRECORDED: lambda c: c.may_be_seen_again}
+
 _RULES: Final = (
     HistoryRule(
         "given-before-published",
@@ -239,7 +256,15 @@ _RULES: Final = (
         "{message} not to be given again while {witness} had it, or had settled it",
         "{had_by} got it {early}, and {subscriber} got it again {late}",
         (
-            Case("nothing-twice", f"{_HOLD_TWICE}; {_TAKE_TOO}", lambda c: c.taken),
+            Case(
+                "nothing-twice",
+                f"{_HOLD_TWICE}; {_TAKE_TOO}",
+                lambda c: c.taken,
+                {
+                    SETTLEMENTS: lambda c: c.settled_unsurely,
+                    CRASHES: lambda c: c.undone_by_a_crash,
+                },
+            ),
             Case(
                 "settled-once",
                 f"{_HOLD_TWICE}; acknowledge m; release m again; {_TAKE_TOO}",
@@ -259,6 +284,7 @@ _RULES: Final = (
                 "redelivered-flag",
                 f"{_PUBLISH}; return m; give m late",
                 lambda c: c.may_have_returned,
+                {FLAGS: lambda c: c.without_a_flag, CRASHES: lambda c: c.with_either_flag},
             ),
         ),
         wrong="a delivery that began after another was seen, and before which the message may have "
@@ -296,7 +322,12 @@ _RULES: Final = (
         "{message} to be given, or to be there still",
         "it came to the queue {early}; {late} nothing more was to be had",
         (
-            Case("nothing-lost", f"{_PUBLISH}; {_DRAIN}", lambda c: c.passed("drained")),
+            Case(
+                "nothing-lost",
+                f"{_PUBLISH}; {_DRAIN}",
+                lambda c: c.passed("drained"),
+                _EXCUSES_OF_LOSSES,
+            ),
             Case("browser-takes-nothing", f"{_SHOW}; {_DRAIN}", when="if a browser was shown it"),
             Case(
                 "close-releases",
@@ -312,6 +343,7 @@ _RULES: Final = (
                 "survives-restart",
                 _LOST_IN_A_CRASH,
                 lambda c: c.passed("crash") & c.on_disk,
+                _EXCUSES_OF_LOSSES | {UNDRAINED: lambda c: c.missing_undrained},
                 when="if there was a crash",
             ),
         ),
@@ -448,7 +480,11 @@ _RULES: Final = (
         "overtakes-an-equal",
         _OVERTAKEN,
         _WAITED,
-        (Case("fifo-order", _OVERTAKE, lambda c: c.given & c.first & c.ordered),),
+        (
+            Case(
+                "fifo-order", _OVERTAKE, lambda c: c.given & c.first & c.ordered, _EXCUSES_OF_ORDER
+            ),
+        ),
         OVERTAKES_AN_EQUAL,
         Sides(_FIRST_WAITS, _TAKEN_FIRST, "equal"),
         asked_of="first waiting intervals of one level",
@@ -463,6 +499,7 @@ _RULES: Final = (
                 "priority-order",
                 _OVERTAKE_URGENT,
                 lambda c: c.given & c.by_level & c.ordered,
+                _EXCUSES_OF_ORDER,
             ),
             _REWINDS,
         ),

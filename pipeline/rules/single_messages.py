@@ -22,7 +22,7 @@ from brokerproof.pipeline.intervals.control import Control, Spans
 from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
-from brokerproof.pipeline.rules.coverage import may_have_returned
+from brokerproof.pipeline.rules.coverage import may_be_forgotten, may_have_returned
 from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, LEFT_BEHIND
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER, Kind
@@ -109,10 +109,7 @@ def _told_as_new(table: pa.Table, found: Gathered, control: Control) -> pa.Table
     flag = table.column("redelivered")
     told = marks(table, "redelivered") | np.asarray(flag.is_null().to_numpy(), dtype=np.bool_)
     after = numbers(table, "start")[given.row] > given.end[first]
-    crashes = control.spans_of("crash", found.queue.keys)
-    earliest = np.minimum.reduceat(given.start, firsts) if firsts.size else firsts
-    crash = crashes.next_start(found.queue.number[given.row], earliest[group])
-    told = told[given.row] | (crash <= given.end)
+    told = told[given.row] | may_be_forgotten(found, control)
     wrong = np.flatnonzero(may_have_returned(given) & after & ~told)
     return violations(
         "told-as-new",

@@ -45,11 +45,10 @@ from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
 from brokerproof.pipeline.names import Ints, joint, numbers, ranks
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
-from brokerproof.pipeline.results import COVERAGE, Judgement, added
-from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
+from brokerproof.pipeline.results import COVERAGE, Judgement
 from brokerproof.pipeline.rules.violations import none, strongest
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
-from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue
+from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue, concluded
 from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
 from brokerproof.spec.histories import CONTROL, MUST_HAVE, Record, Result
 
@@ -147,10 +146,11 @@ def judged_on_spark(
         failing = len(_slices_of(left))
         progress(f"judging {failing:,} slices again, for what was left to them")
         again = _told(history, seen, control, torn, left).violations
+    wrong, coverage = concluded([told.violations, again], [told.coverage], control)
     return Judgement(
-        beyond_gets(strongest([told.violations, again]), control),
+        wrong,
         told.aside,
-        added([told.coverage]),
+        coverage,
         tuple(sorted(seen.queues)),
         tuple(control.undeclared(sorted(seen.queues))),
         stalled_after=stalled_after,

@@ -50,5 +50,5 @@ def test_the_flag_is_asked_only_of_what_may_have_come_back() -> None:
     for settled in (None, "release"):
         records = given_again(settled, told=True)
         table = table_of(records)
-        asked.append(judged_alone(table).coverage["redelivered-flag"])
+        asked.append(judged_alone(table).coverage.asked["redelivered-flag"])
     assert asked == [0, 1]
