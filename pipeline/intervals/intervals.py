@@ -40,7 +40,8 @@ class Deliveries:
     `row` is the row in the table, `message` numbers the messages, `published` is the row of the
     publish. `first` and `last` mark the ends of a message's deliveries. `back` is when a delivery
     came back: its start is `NEVER` if it cannot have, its end is `NEVER` if it need not have.
-    `unsure` are those with a settlement without an answer.
+    `done_by` is when it was certainly settled for good, `NEVER` if it need not have been. `unsure`
+    are those with a settlement without an answer.
     """
 
     row: Ints
@@ -54,6 +55,7 @@ class Deliveries:
     back_end: Ints
     freed: Ints
     settlements: Ints
+    done_by: Ints
     unsure: Marks
 
 
@@ -230,6 +232,7 @@ def _deliveries(
         back_end,
         np.where(keeps, np.minimum(settled.freed, leased_until), end),
         settled.count,
+        settled.done_by,
         settled.unsure,
     )
 
@@ -276,8 +279,8 @@ class _Settled:
     ) -> tuple[Ints, Ints]:
         """Return the span in which each delivery came back to its queue.
 
-        A delivery certainly settled for good before its release, or before its channel closed, did
-        not come back by that. A crash may forget settlements.
+        A delivery certainly settled for good before its release, before its channel closed, or
+        before a crash did not come back by that: an answered settlement is final (rule 10).
         """
         released = np.where(self.released_from <= self.done_by, self.released_from, NEVER)
         closed = np.where(self.done_by < closing[0], NEVER, closing[0])
@@ -287,7 +290,8 @@ class _Settled:
         untouched = self.count == 0
         by_itself = np.where(untouched, np.minimum(closing[1], crashing[1]), NEVER)
         end = np.where(keeps, np.minimum(by_release, by_itself), NEVER)
-        return np.minimum(start, crashing[0]), end
+        crashed = np.where(self.done_by < crashing[0], NEVER, crashing[0])
+        return np.minimum(start, crashed), end
 
 
 def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> tuple[Ints, Ints]:

@@ -16,6 +16,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.driver.candidate import DriverCandidate
 from brokerproof.candidates.wire.candidate import WireCandidate
@@ -129,6 +131,8 @@ class Rounds:
             self._end(main, takers)
         self._forget_lost([*makers, *takers])
         records = tuple(sorted(shared.records, key=attrgetter("start")))
+        if kills and self.subject.wire:
+            records = tuple(map(_may_be_undone, records))
         return Round(shared.run, records, (*shared.faults, *shared.stalls), hangs)
 
     def _race(self, main: Taker, makers: Sequence[Producer], takers: Sequence[Taker]) -> bool:
@@ -269,3 +273,13 @@ class Rounds:
                 f"{self.subject.address}: the message of one process is not found by another; "
                 "record a driver whose processes speak to one server"
             )
+
+
+def _may_be_undone(record: Record) -> Record:
+    """Return a record whose settlement a kill may undo.
+
+    A broker on the wire answers a settlement before the settlement is on disk, or not at all.
+    """
+    if record.op not in {"acknowledge", "reject"} or record.outcome != "ok":
+        return record
+    return replace(record, outcome="unknown", end=None)

@@ -92,6 +92,15 @@ class Cases:
         return given.unsure & (given.back_start < NEVER)
 
     @property
+    def settled_before_a_crash(self) -> Marks:
+        """Which deliveries were certainly settled for good before a crash."""
+        given, keys = self._found.deliveries, self._found.queue.keys
+        never = np.full(given.row.size, NEVER, dtype=np.int64)
+        crashes, of_queue = self._control.spans_of("crash", keys), self._found.queue.number
+        crash = crashes.first_within(of_queue[given.row], given.done_by, never)
+        return np.asarray(crash != NO_ROW, dtype=np.bool_)
+
+    @property
     def undone_by_a_crash(self) -> Marks:
         """Which deliveries, settled or automatic, may have come back by a crash."""
         given = self._found.deliveries

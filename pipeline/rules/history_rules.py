@@ -270,6 +270,13 @@ _RULES: Final = (
                 f"{_HOLD_TWICE}; acknowledge m; release m again; {_TAKE_TOO}",
                 when="if the early one was settled more than once",
             ),
+            Case(
+                "settlement-survives-crash",
+                f"declare durable; publish m persistent; consume first; give m first; "
+                f"acknowledge m; crash; restart; {_TAKE_TOO}",
+                lambda c: c.settled_before_a_crash,
+                when="if the early one was settled, and a crash came between them",
+            ),
         ),
         HELD_BY_TWO,
         asked_of="two deliveries, one seen right after the other",

@@ -40,7 +40,7 @@ def about_single_messages(
     if not control.begins_late:
         yield _never_published(table, found)
     yield from _given_before_published(table, found)
-    yield _held_by_two(table, found)
+    yield _held_by_two(table, found, control)
     yield _told_as_new(table, found, control)
     yield from _shown(table, found, control)
     yield from _left_behind(table, found, losses(waits, table, found, control), control)
@@ -74,7 +74,7 @@ def _given_before_published(table: pa.Table, found: Gathered) -> Iterator[pa.Tab
         )
 
 
-def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
+def _held_by_two(table: pa.Table, found: Gathered, control: Control) -> pa.Table:
     given = found.deliveries
     late = np.flatnonzero(~given.first)
 
@@ -84,7 +84,10 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
         return WaitingInterval(_NOTHING, _NOTHING, _NOTHING, span, place=_NOTHING, back=back)
 
     wrong = late[HELD_BY_TWO.shown_by(holds(late), holds(late - 1))]
-    meddled = given.settlements[wrong - 1] > 1
+    settled = given.settlements[wrong - 1]
+    crashes = control.spans_of("crash", found.queue.keys)
+    of_queue = found.queue.number[given.row[wrong]]
+    between = crashes.first_within(of_queue, given.end[wrong - 1], given.start[wrong])
     return violations(
         "held-by-two",
         table,
@@ -93,7 +96,7 @@ def _held_by_two(table: pa.Table, found: Gathered) -> pa.Table:
         witness=texts(table.column("consumer"), pa.array(given.row[wrong - 1])),
         late=(given.start[wrong], given.end[wrong]),
         early=(given.start[wrong - 1], given.end[wrong - 1]),
-        named=[meddled],
+        named=[settled > 1, (settled > 0) & (between != NO_ROW)],
     )
 
 

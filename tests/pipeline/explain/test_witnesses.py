@@ -24,7 +24,7 @@ from tests.pipeline.covering_chains import history_of_a_chain
 from tests.pipeline.explain.test_explanations import SHOWN
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
-from tests.pipeline.recorders import blurred, sharp, table_of
+from tests.pipeline.recorders import blurred, given, published, sharp, table_of
 from tests.pipeline.rules.test_unanswered_gets import losses
 
 BOUND = 60
@@ -108,7 +108,21 @@ def crashed(records: list[Record]) -> list[Record]:
     return [durable, *persistent, *stop]
 
 
+def undone() -> list[Record]:
+    """Return a history in which a crash undoes a settlement that was answered."""
+    return [
+        Record(op="declare", queue="q", start=0, end=0, durable=True),
+        published("a", 1, 2, persistent=True),
+        given("a", 3, 4),
+        Record(op="acknowledge", queue="q", message="a", consumer="c", position=0, start=5, end=6),
+        Record(op="crash", start=7, end=8),
+        Record(op="restart", start=9, end=10),
+        given("a", 11, 12, subscriber="d", redelivered=True),
+    ]
+
+
 WRITTEN = {
+    ("held-by-two", "settlement-survives-crash"): undone(),
     ("overtakes-what-waits-in-a-stream", "release-rewinds"): to_the_same_subscriber(),
     ("more-lost-than-gets-took", "nothing-lost"): losses(3, gets=2),
     ("more-lost-than-gets-took", "survives-restart"): crashed(losses(3, gets=2)),
@@ -158,12 +172,12 @@ def test_what_breaks_more_is_about_messages_with_which_more_is_wrong(tmp_path: P
 
 def overtaking(*others: Record) -> list[Record]:
     records = [Record(op="declare", queue="q", start=0, end=0)]
-    for number, (name, given) in enumerate((("a", 50), ("b", 30))):
+    for number, (name, taken_at) in enumerate((("a", 50), ("b", 30))):
         at = 10 * number + 1
         taken = {"queue": "q", "message": name, "consumer": f"c{name}", "position": 0}
         records += [
             Record(op="publish", queue="q", message=name, start=at, end=at + 1),
-            Record(op="deliver", start=given, end=given + 1, **taken),  # type: ignore[arg-type]
+            Record(op="deliver", start=taken_at, end=taken_at + 1, **taken),  # type: ignore[arg-type]
         ]
     return [*records, *others]
 

@@ -380,12 +380,12 @@ def _find_returns(message: Message, facts: Facts) -> None:
 
 def _may_come_back(delivery: Delivery, facts: Facts) -> Iterator[int]:
     """Yield from when on each thing that may have brought a delivery back can have done so."""
+    done = [each for each in delivery.settled_by if each.op != "release"]
     crash = facts.first_crash_since(delivery.record.run, delivery.record.start)
-    if crash is not None:
+    if crash is not None and not any(latest(each) < crash.start for each in done):
         yield crash.start
     if not delivery.keeps:
         return
-    done = [each for each in delivery.settled_by if each.op != "release"]
     closing = min(facts.closing(delivery.record).start, delivery.leased_until)
     if not any(latest(each) < closing for each in done):
         yield closing

@@ -135,7 +135,7 @@ def _span(record: Record) -> Span:
 
 def _about_one(message: Message, facts: Facts) -> Iterator[Violation]:
     yield from _invented(message)
-    yield from _held_by_two(message)
+    yield from _held_by_two(message, facts)
     yield from _told_as_new(message, facts)
     yield from _shown_while_held(message)
     yield from _shown_again(message, facts)
@@ -161,12 +161,17 @@ def _held(each: Delivery) -> WaitingInterval:
     )
 
 
-def _held_by_two(message: Message) -> Iterator[Violation]:
+def _held_by_two(message: Message, facts: Facts) -> Iterator[Violation]:
     """Hold each delivery against the one that was seen before it."""
     for early, late in itertools.pairwise(message.deliveries):
         if HELD_BY_TWO.shown_by(_held(late), _held(early)):
             subscriber, spans = early.record.consumer, (late.span, early.span)
             requirement = "settled-once" if len(early.settled_by) > 1 else ""
+            crashes = facts.of_kind("crash", message.run)
+            if early.settled_by and any(
+                early.end < crash.start and crash.end < late.start for crash in crashes
+            ):
+                requirement = "settlement-survives-crash"
             yield told("held-by-two", message, -late.end, subscriber, spans, requirement)
 
 

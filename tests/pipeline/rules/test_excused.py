@@ -85,6 +85,13 @@ EXCUSED: dict[tuple[str, str], tuple[list[Record], list[Record]]] = {
 """For each requirement and cause: records, and those that excuse the message."""
 
 
+def test_a_settlement_before_a_crash_is_a_case_of_its_requirement() -> None:
+    name = "settlement-survives-crash"
+    for outcome, asked in (("ok", 1), ("unknown", 0)):
+        found = coverage_of([*GIVEN, settled(outcome), *CRASHED])
+        assert found.asked[name] == asked
+
+
 def coverage_of(records: list[Record]) -> Coverage:
     return judged_alone(table_of(records)).coverage
 

@@ -277,6 +277,46 @@ def test_a_crash_may_not_lose_a_message_whose_publish_was_answered(promise: str)
     assert accused(records) == {promise}
 
 
+def _comes_back(settlement: Record, *, crash: int = 7) -> list[Record]:
+    """Settle a delivery, let the broker crash, and let the message be given again."""
+    return [
+        Record(op="declare", queue="q", start=0, end=0, durable=True),
+        published("a", 1, 2, persistent=True),
+        given("a", 3, 4),
+        settlement,
+        Record(op="crash", start=crash, end=8),
+        Record(op="restart", start=9, end=10),
+        given("a", 11, 12, subscriber="d", redelivered=True),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["acknowledge", "reject"])
+def test_what_was_settled_for_good_does_not_come_back_after_a_crash(
+    kind: Literal["acknowledge", "reject"],
+) -> None:
+    records = _comes_back(replace(_settled("acknowledge", "a", 5), op=kind))
+    assert not can_be_explained(records)
+    assert accused(records) == {"settlement-survives-crash"}
+
+
+SETTLED_OPENLY = {
+    "it had no answer": _comes_back(
+        replace(_settled("acknowledge", "a", 5), outcome="unknown", end=None)
+    ),
+    "it was a release": _comes_back(_settled("release", "a", 5)),
+}
+
+
+@pytest.mark.parametrize("why", SETTLED_OPENLY)
+def test_a_crash_may_undo_what_was_not_settled_for_good_before_it(why: str) -> None:
+    assert can_be_explained(SETTLED_OPENLY[why])
+    assert accused(SETTLED_OPENLY[why]) == set()
+
+
+def test_a_settlement_that_was_answered_while_the_broker_crashed_is_not_judged() -> None:
+    assert accused(_comes_back(replace(_settled("acknowledge", "a", 5), end=8), crash=6)) == set()
+
+
 def test_simulated_crashes_lose_messages_that_were_given_and_whose_publish_was_not_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
