@@ -12,13 +12,8 @@ that no stored message is then left without a holder is a theorem about the posi
 
 from __future__ import annotations
 
-from brokerproof.models.activemq.cursor_page_in import (
-    Channel,
-    Consumer,
-    Cursor,
-    CursorPageIn,
-    Message,
-)
+from brokerproof.models.activemq.cursor_state import IT, Channel, Consumer, Cursor, Message
+from brokerproof.models.activemq.cursor_store import CursorStore
 from brokerproof.models.language import (
     Bool,
     Fixed,
@@ -32,7 +27,7 @@ from brokerproof.models.language import (
 __all__ = ["Channel", "Consumer", "Cursor", "CursorQueue", "Message"]
 
 
-class CursorQueue(CursorPageIn):
+class CursorQueue(CursorStore):
     """A queue with a cursor, its consumers, its gets and their channels."""
 
     acknowledges: Fixed[Consumer, Bool]
@@ -129,7 +124,7 @@ class CursorQueue(CursorPageIn):
 
     def has_nothing_to_give(self) -> Bool:
         """Whether no message waits in memory, and the position is at the end of the store."""
-        return forall(
+        return ~self.down[IT] & forall(
             Message,
             lambda m: (
                 ~(
@@ -145,7 +140,7 @@ class CursorQueue(CursorPageIn):
     def come_to_rest(self) -> None:
         """The queue rests: no message is left to give, or no consumer is served."""
         nobody = forall(Consumer, lambda c: ~self.is_served(c))
-        require(self.has_nothing_to_give() | nobody)
+        require(self.has_nothing_to_give() | (nobody & ~self.down[IT]))
 
     @action
     def purge(self) -> None:
@@ -154,7 +149,9 @@ class CursorQueue(CursorPageIn):
         def stays(m: Message) -> Bool:
             return self.stored[m] & self.is_held(m)
 
+        require(~self.down[IT])
         self._starts_over()
+        self.removed = self.removed.map(lambda m, old: old | (self.stored[m] & ~stays(m)))
         self.sooner = self.sooner.map(lambda n, k, old: old & stays(n) & stays(k))
         self.stored = self.stored.map(lambda m, _: stays(m))
         self.batch.fill(False)
@@ -173,9 +170,15 @@ A message of the batch that is read again takes room twice, which `cursor-room` 
 Only the model of passes, `cursor-progress`, requires the cursor to go on.
     pass_over: behind
 A cache that ends early, or does not begin again, costs only reads of the store.
-    cache_again: caches
+    cache_again: caches; restart: caches*2
 A consumer that has left holds nothing, and is given nothing because it takes nothing.
-    close: attached*2
+    close: attached*2; crash: attached*2
+The contract does not tell when a broker is down: no message reaches a consumer before the start.
+    attach: guard 1
+A second crash has nothing more to take, and a second start nothing more to find.
+    crash: guard 1; restart: guard 1
+A start finds an audit that knows nothing, wherever its window begins.
+    crash: below*2
 The window is set again when a consumer comes.
     open_window: guard 1
 Only the step that closes a channel at once fixes the order of the returned messages.

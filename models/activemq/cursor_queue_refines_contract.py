@@ -27,7 +27,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
 )
-from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.core.terms import disjunction, integer
 from brokerproof.models.language.prove.refinement import (
     Assumption,
     Refinement,
@@ -46,6 +46,8 @@ class RememberingCursorQueue(CursorQueue):
     origin: Map[Message, Origin]
     end: Map[Message, End]
     spared: Map[Message, Bool]
+    restarted: Map[Message, Bool]
+    either_flag: Map[Message, Bool]
     served: Map[Consumer, Bool]
     lowered: Map[Consumer, Bool]
     changed: Map[Consumer, Bool]
@@ -64,8 +66,10 @@ class RememberingCursorQueue(CursorQueue):
         self.holder = self.holder.map(lambda _, old: old)
         self.origin.fill(Origin.PUBLISHED)
         self.end.fill(End.NONE)
-        for truth in (*(self.spared, self.served), *(self.lowered, self.changed)):
+        for truth in (self.spared, self.restarted, self.either_flag):
             truth.fill(False)
+        for fact in (self.served, self.lowered, self.changed):
+            fact.fill(False)
         self.subscribed_to.fill(False)
         for number in (
             *(self.unsettled, self.unsettled_bytes, self.in_pool, self.bytes_in_pool),
@@ -80,35 +84,32 @@ class RememberingCursorQueue(CursorQueue):
 
     @invariant("what-is-stored-has-not-ended")
     def stored_has_not_ended(self, m: Message) -> Bool:
-        """A stored message has no end, and an ended message was sent."""
+        """A message that is there has no end, and an ended message was sent."""
+        ends = (End.NONE, End.SETTLED, End.PURGED, End.FINAL)
         return (
-            implies(self.stored[m], self.end[m] == End.NONE)
+            implies(self.is_there(m), self.end[m] == End.NONE)
             & implies(self.end[m] != End.NONE, self.spent[m])
-            & (
-                (self.end[m] == End.NONE)
-                | (self.end[m] == End.SETTLED)
-                | (self.end[m] == End.PURGED)
-            )
+            & disjunction(self.end[m] == end for end in ends)
         )
 
     @invariant("what-waits-came-back-if-it-was-given")
     def came_back_if_given(self, m: Message) -> Bool:
-        """A returned message has come back, and a message that was never given has not."""
+        """A returned message has come back; one that was never given has not, or before a crash."""
         return implies(self.returned[m], self.origin[m] != Origin.PUBLISHED) & implies(
-            ~self.given[m], self.origin[m] == Origin.PUBLISHED
+            ~self.given[m], (self.origin[m] == Origin.PUBLISHED) | self.either_flag[m]
         )
 
     @invariant("stamps-go-up")
     def stamps_go_up(self, m: Message) -> Bool:
-        """Every stored message has a lower stamp than the next arrival."""
-        return implies(self.stored[m], self.stamp[m] < self.stamps[self.queue])
+        """Every message that is there has a lower stamp than the next arrival."""
+        return implies(self.is_there(m), self.stamp[m] < self.stamps[self.queue])
 
     @invariant("stamps-are-in-the-order-of-sending")
     def stamps_are_in_order(self, m: Message, n: Message) -> Bool:
         """Messages that never came back are stamped in the order of sending."""
         return implies(
-            self.stored[m]
-            & self.stored[n]
+            self.is_there(m)
+            & self.is_there(n)
             & (self.origin[m] == Origin.PUBLISHED)
             & (self.origin[n] == Origin.PUBLISHED)
             & self.before(m, n),
@@ -122,10 +123,10 @@ class RememberingCursorQueue(CursorQueue):
 
 
 def status(queue: RememberingCursorQueue, m: Message) -> Status:
-    """Map a stored message to available or acquired, any other to dequeued or absent."""
+    """Map a message that is there to available or acquired, others to dequeued or absent."""
     ended = ite(queue.end[m] == End.NONE, Status.ABSENT, Status.DEQUEUED)
     there = ite(queue.is_held(m), Status.ACQUIRED, Status.AVAILABLE)
-    return ite(queue.stored[m], there, ended)
+    return ite(queue.is_there(m), there, ended)
 
 
 def mode(queue: RememberingCursorQueue, who: Consumer) -> Mode:
@@ -165,7 +166,18 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
     remembering=RememberingCursorQueue,
     families={contract.Entry: Message},
     history=(
-        *("holder", "origin", "end", "spared", "served", "lowered", "changed", "unsettled"),
+        *(
+            "holder",
+            "origin",
+            "end",
+            "spared",
+            "restarted",
+            "either_flag",
+            "served",
+            "lowered",
+            "changed",
+            "unsettled",
+        ),
         *("unsettled_bytes", "in_pool", "bytes_in_pool", "stamp", "stamps", "subscribed_to"),
     ),
     abstraction={
@@ -189,7 +201,7 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         **dict.fromkeys(("fifo", "survives"), lambda _queue, _one: TRUE),
         **dict.fromkeys(
             (
-                *("meddled", "superseded", "restarted", "either_flag", "closes_itself"),
+                *("meddled", "superseded", "closes_itself"),
                 *("exclusive", "deletes_itself", "is_sorted_by_key", "byte_limited", "pooled"),
                 *("byte_pooled", "gone", "untold"),
             ),
@@ -221,6 +233,8 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         "find_nothing": lambda _queue, who: does("get_nothing", who),
         "final_drain": lambda _queue, who: does("final_drain", who),
         "come_to_rest": lambda _queue: does("quiesce"),
+        "crash": lambda _queue: does("crash"),
+        "restart": lambda _queue: stutters(),
     },
     assumptions={
         "come_to_rest": Assumption(

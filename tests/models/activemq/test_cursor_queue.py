@@ -20,10 +20,12 @@ from brokerproof.models.activemq.cursor_queue_refines_contract import (
 from brokerproof.models.activemq.cursor_queue_refines_contract import (
     RememberingCursorQueue as Remembering,
 )
+from brokerproof.models.activemq.cursor_state import IT
+from brokerproof.models.activemq.cursor_store import ON_DISK
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
 from brokerproof.models.contract import core_state
 from brokerproof.models.contract.whole import WholeContract
-from brokerproof.models.language import Bool, action, forall, require
+from brokerproof.models.language import Bool, action, forall, implies, invariant, require
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
@@ -123,6 +125,119 @@ class ClosesAfterAny(ClosesAfterOne):
         return self.goes_back(which, m)
 
 
+class AnswersBeforeTheSync(CursorQueue):
+    """Takes a message before the record of its addition is on disk."""
+
+    def _arrives(self, m: Message) -> None:
+        require(~self.down[IT])
+        CursorPageIn._arrives(self, m)
+
+    @action
+    def sync(self, m: Message) -> None:
+        """The record reaches the disk."""
+        require(self.stored[m])
+        self.added[m] = True
+
+    @invariant(ON_DISK)
+    def store_has_what_is_kept(self) -> Bool:
+        """What is on disk is stored, and the store has more."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(~self.down[IT] & self.is_kept(m), self.stored[m])
+                & implies(self.down[IT], ~self.stored[m] & ~self.behind[m] & ~self.recorded[m])
+                & implies(self.down[IT], ~self.given[m])
+                & implies(self.added[m], self.spent[m])
+            ),
+        )
+
+
+class AnsweringRemembering(AnswersBeforeTheSync, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class SettlesBeforeTheSync(CursorQueue):
+    """Lets go of a settled message before the record of its removal is on disk."""
+
+    def _ends(self, m: Message) -> None:
+        CursorPageIn._ends(self, m)
+
+    @invariant(ON_DISK)
+    def store_has_what_is_kept(self) -> Bool:
+        """What is stored is on disk, and the disk has more."""
+        return forall(
+            Message,
+            lambda m: (
+                implies(self.stored[m], self.is_kept(m) & ~self.down[IT])
+                & implies(self.added[m], self.spent[m])
+            ),
+        )
+
+
+class SettlingRemembering(SettlesBeforeTheSync, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class ForgetsAMessage(CursorQueue):
+    """Starts without the message that was added last."""
+
+    @action
+    def restart(self) -> None:
+        """The broker starts."""
+        super().restart()
+        self.stored = self.stored.map(lambda m, old: old & ~self.is_latest(m))
+
+
+class ForgettingRemembering(ForgetsAMessage, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class ReadsAdditionsAlone(CursorQueue):
+    """Starts with every message that was added, whether it was removed or not."""
+
+    @action
+    def restart(self) -> None:
+        """The broker starts."""
+        super().restart()
+        self.stored = self.stored.map(lambda m, _: self.added[m])
+
+
+class ReadingRemembering(ReadsAdditionsAlone, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class KeepsTheAudit(CursorQueue):
+    """Starts with an audit that knows the stored messages."""
+
+    @action
+    def restart(self) -> None:
+        """The broker starts."""
+        super().restart()
+        self.recorded = self.recorded.map(lambda m, _: self.stored[m])
+
+
+class KeepsThePosition(CursorQueue):
+    """Starts with the position at the last message."""
+
+    @action
+    def restart(self) -> None:
+        """The broker starts."""
+        super().restart()
+        self.behind = self.behind.map(lambda m, _: self.stored[m])
+
+
+class AnswersWhileDown(CursorQueue):
+    """Tells a client that there is nothing while the broker is down."""
+
+    def has_nothing_to_give(self) -> Bool:
+        """Whether nothing is in memory or unread."""
+        return forall(Message, lambda m: ~self.stored[m])
+
+
+class DownRemembering(AnswersWhileDown, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
 class GivesToAnybody(CursorQueue):
     """Gives to consumers that have left."""
 
@@ -146,14 +261,17 @@ def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
     return {(a.action, a.name): a.outcome for a in proof.answers if a.outcome != "proved"}
 
 
-def of(concrete: type[CursorQueue], remembering: type[Remembering]) -> Refinement:
-    """Return the same refinement of a queue that is written otherwise."""
-    return dataclasses.replace(GOOD, concrete=concrete, remembering=remembering)
-
-
 def silent(_queue: Remembering, *_: object) -> Witness:
     """Take the step for a stutter."""
     return stutters()
+
+
+def of(concrete: type[CursorQueue], remembering: type[Remembering]) -> Refinement:
+    """Return the same refinement of a queue that is written otherwise."""
+    witnesses = {**GOOD.witnesses, "sync": silent}
+    return dataclasses.replace(
+        GOOD, concrete=concrete, remembering=remembering, witnesses=witnesses
+    )
 
 
 @pytest.mark.thorough
@@ -187,12 +305,42 @@ def test_what_is_not_the_contract_is_refuted() -> None:
     assert set(losing) == {("return_at_close", "status")}
 
 
+@pytest.mark.parametrize(
+    ("concrete", "remembering", "step", "name"),
+    [
+        (AnswersBeforeTheSync, AnsweringRemembering, "crash", "status"),
+        (SettlesBeforeTheSync, SettlingRemembering, "crash", "status"),
+        (ForgetsAMessage, ForgettingRemembering, "restart", "status stays"),
+        (ReadsAdditionsAlone, ReadingRemembering, "restart", "status stays"),
+    ],
+)
+def test_a_crash_that_loses_or_brings_back_what_it_must_not_is_refuted(
+    concrete: type[CursorQueue], remembering: type[Remembering], step: str, name: str
+) -> None:
+    assert unproved(of(concrete, remembering), step) == {(step, name): "refuted"}
+
+
+def test_a_start_that_keeps_the_audit_or_the_position_leaves_messages_unread() -> None:
+    for wrong, lost in (
+        (KeepsTheAudit, "the-audit-knows-nothing-that-is-still-to-be-read"),
+        (KeepsThePosition, "what-is-stored-is-in-memory-or-ahead-of-the-position"),
+    ):
+        system = trace(wrong)
+        [statement] = [each for each in system.invariants if each.name == lost]
+        assert [
+            c.action for c in prove_invariant(system, statement).conditions if c.outcome != "proved"
+        ] == ["restart"]
+
+
 @pytest.mark.thorough
 def test_nor_is_more_that_is_not_the_contract() -> None:
     asking = unproved(of(RestsBeforeTheEnd, RestingRemembering), "find_nothing", "final_drain")
     assert {("find_nothing", "get-finds"), ("final_drain", "nothing-lost")} <= set(asking)
+    assert ("final_drain", "survives-restart") in asking
     giving = unproved(of(GivesNewOnesFirst, GivingRemembering), "give")
     assert ("give", "returns-where-claimed") in giving
+    down = unproved(of(AnswersWhileDown, DownRemembering), "find_nothing", "final_drain")
+    assert {("find_nothing", "get-finds"), ("final_drain", "survives-restart")} <= set(down)
     anybody = unproved(of(GivesToAnybody, AnybodyRemembering), "give")
     assert set(anybody) == {("give", "only-to-subscribers")}
 
