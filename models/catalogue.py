@@ -36,11 +36,11 @@ from brokerproof.models.qpid.threads import (
     queue_runner,
 )
 from brokerproof.models.rabbitmq import (
-    paging_confirms,
     paging_index,
     paging_lengths,
     paging_places,
     paging_reduction,
+    paging_syncs,
 )
 
 
@@ -239,10 +239,6 @@ CATALOGUE: dict[str, Listed] = {
             range(1),
         ),
     ),
-    "paging-confirms": Listed(
-        paging_confirms.PagingConfirms,
-        Scope({paging_confirms.Message: 2}, range(1)),
-    ),
     "paging-index": Listed(
         paging_index.PagingIndex,
         Scope({paging_index.Position: 2, paging_index.Segment: 2}, range(-2, 3)),
@@ -260,6 +256,10 @@ CATALOGUE: dict[str, Listed] = {
         paging_reduction.PagingReduction,
         Scope({}, range(-3, 7), {"most": 3, "batch": 2, "segment_size": 1}),
     ),
+    "paging-syncs": Listed(
+        paging_syncs.PagingSyncs,
+        Scope({paging_places.Message: 2, paging_places.Segment: 2}, range(1), {"persistent": 1}),
+    ),
 }
 
 
@@ -270,7 +270,7 @@ SYSTEMS: dict[str, tuple[str, ...]] = {
     "qpid-pull": (*_OF_QPID, "pull-queue"),
     "rabbitmq-paging": (
         *("paging-places", "paging-lengths", "paging-reduction"),
-        *("paging-index", "paging-confirms"),
+        *("paging-index", "paging-syncs"),
     ),
     "activemq-cursor": (
         *("cursor-page-in", "cursor-room", "cursor-progress"),

@@ -14,7 +14,7 @@ from brokerproof.models.activemq.cursor_queue import Channel, Consumer, CursorQu
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract.core import Mode, Origin, Status
 from brokerproof.models.contract.whole import WholeContract
-from brokerproof.models.contract.whole_state import End
+from brokerproof.models.contract.whole_state import PLAIN_QUEUE, End
 from brokerproof.models.language import (
     FALSE,
     TRUE,
@@ -181,39 +181,13 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         *("unsettled_bytes", "in_pool", "bytes_in_pool", "stamp", "stamps", "subscribed_to"),
     ),
     abstraction={
+        **PLAIN_QUEUE,
         "status": status,
         "consuming": lambda queue, who: queue.takes[who],
-        "limited": lambda queue, who: queue.paused[who],
         "mode": mode,
-        "home": lambda queue, _entry: queue.queue,
-        "used": lambda queue, home: queue.subscribed_to[home],
         "returns_to_place": lambda _queue: FALSE,
         "to_head": lambda _queue: TRUE,
-        "to_tail": lambda _queue: FALSE,
-        "when_idle": lambda _queue: FALSE,
-        "horizon": lambda _queue: integer(0),
-        **dict.fromkeys(
-            ("level", "size", "not_before", "limit", "byte_limit"),
-            lambda _queue, _one: integer(0),
-        ),
-        **dict.fromkeys(("pool", "byte_pool", "now", "rank"), lambda _queue, _one: integer(0)),
-        "expires": lambda _queue, _entry: integer(1),
-        **dict.fromkeys(("fifo", "survives"), lambda _queue, _one: TRUE),
-        **dict.fromkeys(
-            (
-                *("meddled", "superseded", "closes_itself"),
-                *("exclusive", "deletes_itself", "is_sorted_by_key", "byte_limited", "pooled"),
-                *("byte_pooled", "gone", "untold"),
-            ),
-            lambda _queue, _one: FALSE,
-        ),
-        **dict.fromkeys(
-            ("wants", "concerned", "subscribed", "ties"), lambda _queue, _one, _other: TRUE
-        ),
-        **dict.fromkeys(
-            ("excused", "behind", "may_repeat", "shown", "came_back", "replaces"),
-            lambda _queue, _one, _other: FALSE,
-        ),
+        "survives": lambda _queue, _entry: TRUE,
     },
     witnesses={
         **dict.fromkeys(SENDS, publishes),

@@ -441,18 +441,3 @@ The gate asks this to know when to stop waiting; it is no step of a broker.
 The theorems on histories need it, and `test_bindings` compares it with the gate's facts.
     publish: guard 2; axiom order-is-by-level: dropped
 """
-
-
-class PurgeableContract(Contract):
-    """The core, with queues that clients may purge."""
-
-    def is_purged(self, queue: Queue, f: Entry) -> Bool:
-        """Whether a purge of the queue drops the entry: it is available there."""
-        return self.is_in(queue, f) & (self.status[f] == Status.AVAILABLE)
-
-    @action
-    def purge(self, queue: Queue) -> None:
-        """A client purges a queue of its available messages; acquired ones stay."""
-        self.status = self.status.map(
-            lambda f, old: ite(self.is_purged(queue, f), Status.DEQUEUED, old)
-        )

@@ -187,8 +187,7 @@ class WholeContract(WholeContractGuards):
     def purge(self, queue: Queue) -> None:
         """A client purges a queue of its available messages; acquired ones stay."""
         self.spared = self.spared.map(lambda f, old: old | self.is_spared(queue, f))
-        self.end = self.end.map(lambda f, old: ite(self.is_purged(queue, f), End.PURGED, old))
-        super().purge(queue)
+        self._ends(lambda f: self.is_purged(queue, f), End.PURGED)
 
     @action
     def drop_in_a_crash(self, queue: Queue, entry: Entry) -> None:

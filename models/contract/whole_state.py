@@ -11,9 +11,10 @@ Time is one number for each queue, all equal, and ends at `horizon`, because a s
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
 
-from brokerproof.models.contract.core import PurgeableContract
+from brokerproof.models.contract.core import Contract
 from brokerproof.models.contract.core_state import (
     Channel,
     Consumer,
@@ -23,6 +24,8 @@ from brokerproof.models.contract.core_state import (
     Status,
 )
 from brokerproof.models.language import (
+    FALSE,
+    TRUE,
     Bool,
     Enumeration,
     Fixed,
@@ -37,6 +40,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
 )
+from brokerproof.models.language.core.terms import Term, integer
 
 
 class End(Enumeration):
@@ -59,7 +63,7 @@ class End(Enumeration):
     EXHAUSTED: ClassVar[End]
 
 
-class WholeContractState(PurgeableContract):
+class WholeContractState(Contract):
     """The state of the whole contract, and the meaning of the core's guards in it."""
 
     concerned: FixedRelation[Consumer, Entry]
@@ -203,7 +207,7 @@ class WholeContractState(PurgeableContract):
 
     def is_purged(self, queue: Queue, f: Entry) -> Bool:
         """Whether a purge of the queue drops the entry: it is available there, at this time."""
-        return super().is_purged(queue, f) & self.is_due(f)
+        return self.is_in(queue, f) & (self.status[f] == Status.AVAILABLE) & self.is_due(f)
 
     def is_spared(self, queue: Queue, f: Entry) -> Bool:
         """Whether a purge of the queue leaves the entry with its consumer."""
@@ -333,3 +337,35 @@ class WholeContractState(PurgeableContract):
         """Whether the entry is ahead of the consumer's place, and the consumer wants it."""
         passed = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
         return self.there_for(who, f) & ~passed
+
+
+PLAIN_QUEUE: Final[Mapping[str, Callable[..., Term]]] = {
+    "home": lambda queue, _entry: queue.queue,
+    "used": lambda queue, home: queue.subscribed_to[home],
+    "limited": lambda queue, who: queue.paused[who],
+    **dict.fromkeys(("to_tail", "when_idle"), lambda _queue: FALSE),
+    "horizon": lambda _queue: integer(0),
+    "fifo": lambda _queue, _home: TRUE,
+    **dict.fromkeys(("wants", "concerned", "subscribed", "ties"), lambda *_: TRUE),
+    **dict.fromkeys(
+        ("level", "size", "not_before", "limit", "byte_limit", "pool", "byte_pool", "now", "rank"),
+        lambda _queue, _one: integer(0),
+    ),
+    "expires": lambda _queue, _entry: integer(1),
+    **dict.fromkeys(
+        (
+            *("meddled", "superseded", "closes_itself", "exclusive", "deletes_itself"),
+            *("is_sorted_by_key", "byte_limited", "pooled", "byte_pooled", "gone", "untold"),
+        ),
+        lambda _queue, _one: FALSE,
+    ),
+    **dict.fromkeys(
+        ("excused", "behind", "may_repeat", "shown", "came_back", "replaces"),
+        lambda _queue, _one, _other: FALSE,
+    ),
+}
+"""The contract's symbols for one queue that has no levels, sizes, clock, windows or browsers.
+
+A refinement adds what its algorithm has. The queue is never deleted, and all consumers want all
+messages. Functions take the algorithm's state and the symbol's places.
+"""

@@ -9,7 +9,7 @@ interrupted append, each record reaches the disk in a step of its own, or not at
 subtracts the files' content from the journal, and restores the index.
 
 Each position is modelled alone, so a torn append leaves a prefix for each position, not of the
-whole segment. The journal is assumed to lose nothing; `paging_confirms` covers unsynced data,
+whole segment. The journal is assumed to lose nothing; `paging_syncs` covers unsynced data,
 `paging_places` the order of writes.
 """
 

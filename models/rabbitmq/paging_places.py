@@ -11,7 +11,7 @@ delta, q1 becomes q4. This happens within the fetch, so the queue is empty if q4
 
 When and how many messages leave memory is open: each is a step of its own, which covers every
 target, batch and segment size. Counts are in `paging_lengths`, crashes in `paging_index` and
-`paging_confirms`.
+`paging_syncs`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.rabbitmq.paging_invariants import USED
-from brokerproof.models.rabbitmq.paging_places import Message, PagingPlaces, Place
+from brokerproof.models.rabbitmq.paging_state import Message, Place
+from brokerproof.models.rabbitmq.paging_syncs import IT, PagingSyncs
 
 OFFERED = "what-is-offered-has-not-come"
 
@@ -42,13 +43,14 @@ class Turn(Enumeration):
     IT: ClassVar[Turn]
 
 
-class PagingQueue(PagingPlaces):
+class PagingQueue(PagingSyncs):
     """A paging queue with its consumers, its gets and their channels."""
 
     channel: Fixed[Consumer, Channel]
     acknowledges: Fixed[Consumer, Bool]
 
     active: Map[Consumer, Bool]
+    paused: Map[Consumer, Bool]
     subscriber: Map[Turn, Consumer]
     holder: Map[Message, Consumer]
     offered: Map[Message, Bool]
@@ -58,6 +60,7 @@ class PagingQueue(PagingPlaces):
         """No message has been published, and no consumer is subscribed."""
         super().empty()
         self.active.fill(False)
+        self.paused.fill(False)
         self.subscriber = self.subscriber.map(lambda _, old: old)
         self.holder = self.holder.map(lambda _, old: old)
         self.offered.fill(False)
@@ -66,9 +69,16 @@ class PagingQueue(PagingPlaces):
 
     @action
     def subscribe(self, who: Consumer) -> None:
-        """A client subscribes."""
-        require(~self.active[who])
+        """A client subscribes to a node that runs, and waits for its window."""
+        require(~self.active[who] & ~self.down[IT])
         self.active[who] = True
+        self.paused[who] = True
+
+    @action
+    def open_window(self, who: Consumer) -> None:
+        """A client opens a consumer's window without a limit."""
+        require(self.active[who])
+        self.paused[who] = False
 
     @action
     def unsubscribe(self, who: Consumer) -> None:
@@ -141,7 +151,7 @@ class PagingQueue(PagingPlaces):
     @action
     def arrive(self, m: Message) -> None:
         """A message arrives, and is offered."""
-        require(~self.used[m] & self.nothing_is_offered())
+        require(~self.used[m] & self.nothing_is_offered() & ~self.down[IT])
         self.offered[m] = True
 
     @action
@@ -170,6 +180,7 @@ class PagingQueue(PagingPlaces):
         require(forall(Message, lambda n: ~self.is_ready(n)))
         self.used = self.used.map(lambda n, old: old | self.at_or_before(n, m))
         self.place[m] = Place.GONE
+        self.to_confirm[m] = self.asks[m]
         self.holder[m] = self.subscriber[Turn.IT]
         self.offered[m] = False
 
@@ -179,6 +190,13 @@ class PagingQueue(PagingPlaces):
         require(self.nothing_is_offered())
         super().purge()
 
+    @action
+    def crash(self) -> None:
+        """The node stops; a message that is just arriving has not come."""
+        require(self.nothing_is_offered())
+        super().crash()
+        self.active.fill(False)
+
     # Fetches for a consumer.
 
     def serves(self, *, keeps: Bool) -> Bool:
@@ -186,8 +204,9 @@ class PagingQueue(PagingPlaces):
         return self.active[self.subscriber[Turn.IT]] & self.answers(keeps)
 
     def answers(self, keeps: Bool) -> Bool:
-        """Whether the chosen one has this kind of acknowledgement."""
-        return keeps == self.acknowledges[self.subscriber[Turn.IT]]
+        """Whether the chosen one has an open window, and this kind of acknowledgement."""
+        chosen = self.subscriber[Turn.IT]
+        return ~self.paused[chosen] & (keeps == self.acknowledges[chosen])
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
         super()._fetches(m, keeps)
@@ -259,7 +278,7 @@ class PagingQueue(PagingPlaces):
     def find_nothing(self, who: Consumer) -> None:
         """A get finds q4 and q3 empty."""
         del who
-        require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
+        require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered() & ~self.down[IT])
 
     @action
     def final_drain(self, who: Consumer) -> None:
@@ -268,15 +287,17 @@ class PagingQueue(PagingPlaces):
 
     @action
     def come_to_rest(self) -> None:
-        """The queue rests: q4 and q3 are empty, or no consumer is subscribed (P1)."""
-        nobody = forall(Consumer, lambda c: ~self.active[c])
+        """The queue rests: q4 and q3 are empty, or no consumer is served (P1)."""
+        nobody = forall(Consumer, lambda c: ~self.active[c] | self.paused[c])
         require(self.has_none(Place.Q4, Place.Q3) | nobody)
-        require(self.nothing_is_offered())
+        require(self.nothing_is_offered() & ~self.down[IT])
 
     @invariant(OFFERED, by=(USED,))
     def offered_has_not_come(self) -> Bool:
-        """At most one message is offered, and none that is or was in the queue."""
-        return forall(Message, lambda m: implies(self.offered[m], ~self.used[m])) & forall(
+        """At most one message is offered, none that is or was in the queue, to a node that runs."""
+        return forall(
+            Message, lambda m: implies(self.offered[m], ~self.used[m] & ~self.down[IT])
+        ) & forall(
             Message, Message, lambda m, n: implies(self.offered[m] & self.offered[n], m == n)
         )
 

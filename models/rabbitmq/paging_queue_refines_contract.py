@@ -1,28 +1,40 @@
 """The refinement of the contract by the paging queue, for any number of messages.
 
-One FIFO queue, without windows and browsers. A message in any of the five places is available, a
-pending one is acquired. Moves between places stutter: clients do not see what leaves memory. A
-fetch is a delivery of the first message, or the answer to a get, with the queue's own delivered
-flag.
+One FIFO queue without browsers, whose only window is the closed one of a new consumer. A message in
+any of the five places is available, a pending one is acquired. Moves between places, syncs and
+starts stutter: clients do not see what leaves memory. A fetch is a delivery of the first message,
+or the answer to a get, with the queue's own delivered flag.
+
+The release marks all that it recovers as delivered. The contract allows that of a node that stops
+at work. A message that was not synced may be lost: its publish has no answer before its confirm.
 """
 
 from __future__ import annotations
 
 from brokerproof.models.contract import core as contract
-from brokerproof.models.contract.core import Consumer, Mode, Origin, PurgeableContract, Status
+from brokerproof.models.contract.core import Channel, Consumer, Mode, Origin, Status
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.contract.whole_state import PLAIN_QUEUE, End
 from brokerproof.models.language import (
     FALSE,
     TRUE,
     Bool,
     Int,
     Map,
+    forall,
     implies,
     initial,
     invariant,
     ite,
 )
 from brokerproof.models.language.core.terms import integer
-from brokerproof.models.language.prove.refinement import Refinement, Witness, does, stutters
+from brokerproof.models.language.prove.refinement import (
+    Assumption,
+    Refinement,
+    Witness,
+    does,
+    stutters,
+)
 from brokerproof.models.rabbitmq.paging_invariants import FLAG, FOUND, USED
 from brokerproof.models.rabbitmq.paging_places import Message, Place
 from brokerproof.models.rabbitmq.paging_queue import OFFERED, PagingQueue, Turn
@@ -34,23 +46,50 @@ class RememberingPagingQueue(PagingQueue):
     queue: contract.Queue
 
     origin: Map[Message, Origin]
+    end: Map[Message, End]
+    spared: Map[Message, Bool]
+    restarted: Map[Message, Bool]
+    either_flag: Map[Message, Bool]
     served: Map[Consumer, Bool]
+    lowered: Map[Consumer, Bool]
+    changed: Map[Consumer, Bool]
     unsettled: Map[Consumer, Int]
+    unsettled_bytes: Map[Consumer, Int]
+    in_pool: Map[Channel, Int]
+    bytes_in_pool: Map[Channel, Int]
+    subscribed_to: Map[contract.Queue, Bool]
 
     @initial
     def empty(self) -> None:
         """No event has happened."""
         super().empty()
         self.origin.fill(Origin.PUBLISHED)
-        self.served.fill(False)
-        self.unsettled.fill(0)
+        self.end.fill(End.NONE)
+        for truth in (self.spared, self.restarted, self.either_flag):
+            truth.fill(False)
+        for fact in (self.served, self.lowered, self.changed):
+            fact.fill(False)
+        for number in (self.unsettled, self.unsettled_bytes):
+            number.fill(0)
+        for pooled in (self.in_pool, self.bytes_in_pool):
+            pooled.fill(0)
+        self.subscribed_to.fill(False)
 
     @invariant("what-waits-came-back-if-it-was-fetched", by=(FLAG, FOUND, USED, OFFERED))
     def came_back_if_fetched(self, m: Message) -> Bool:
-        """A message that is ready came back exactly if it was fetched before."""
+        """A message came back exactly if it was fetched, or no node knows: it was in a crash."""
         return implies(
-            self.is_ready(m), (self.origin[m] != Origin.PUBLISHED) == self.was_fetched[m]
-        ) & implies(self.is_in(m, Place.NOWHERE), self.origin[m] == Origin.PUBLISHED)
+            self.is_ready(m),
+            self.either_flag[m] | ((self.origin[m] != Origin.PUBLISHED) == self.was_fetched[m]),
+        ) & implies(
+            self.is_in(m, Place.NOWHERE),
+            (self.origin[m] == Origin.PUBLISHED) & ~self.either_flag[m],
+        )
+
+    @invariant("what-is-there-has-not-ended", by=(FOUND, USED, OFFERED))
+    def there_has_not_ended(self, m: Message) -> Bool:
+        """A message that is there, or has not come, has no end."""
+        return implies(self.is_there(m) | self.is_in(m, Place.NOWHERE), self.end[m] == End.NONE)
 
 
 def status(queue: RememberingPagingQueue, m: Message) -> Status:
@@ -80,8 +119,8 @@ def gets(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witne
     return does("get", queue.subscriber[Turn.IT], m, queue.delivered[m])
 
 
-def pages(_queue: RememberingPagingQueue, *_: Message) -> Witness:
-    """A move between places is invisible to clients."""
+def pages(_queue: RememberingPagingQueue, *_: object) -> Witness:
+    """A move between places, and what the disk does, is invisible to clients."""
     return stutters()
 
 
@@ -99,32 +138,37 @@ PAGING = (
 )
 """The moves that clients do not see."""
 
+DISK = (
+    *("sync_store", "sync_index", "hear_written", "hear_ignored", "drain_confirmed"),
+    *("restart", "restart_and_reload", "restart_and_reload_all"),
+)
+"""What the disk does, and the confirms: a publish counts before its confirm is sent."""
+
 PAGING_QUEUE_REFINES_CONTRACT = Refinement(
-    name="paging-queue refines contract",
+    name="paging-queue refines whole-contract",
     concrete=PagingQueue,
-    abstract=PurgeableContract,
+    abstract=WholeContract,
     remembering=RememberingPagingQueue,
     families={contract.Entry: Message},
-    history=("origin", "served", "unsettled"),
+    history=(
+        *("origin", "end", "spared", "restarted", "either_flag", "served", "lowered", "changed"),
+        *("unsettled", "unsettled_bytes", "in_pool", "bytes_in_pool", "subscribed_to"),
+    ),
     abstraction={
+        **PLAIN_QUEUE,
         "status": status,
         "consuming": lambda queue, who: queue.active[who],
         "mode": mode,
-        "home": lambda queue, _entry: queue.queue,
-        "level": lambda _queue, _entry: integer(0),
-        "fifo": lambda _queue, _home: TRUE,
         "returns_to_place": lambda _queue: TRUE,
-        "wants": lambda _queue, _who, _entry: TRUE,
-        "limited": lambda _queue, _who: FALSE,
-        "limit": lambda _queue, _who: integer(0),
-        "meddled": lambda _queue, _entry: FALSE,
-        **dict.fromkeys(
-            ("excused", "behind", "may_repeat", "shown", "came_back"),
-            lambda _queue, _who, _entry: FALSE,
-        ),
+        "to_head": lambda _queue: FALSE,
+        "survives": lambda queue, m: queue.persistent[m],
+        **dict.fromkeys(("stamp", "stamps"), lambda _queue, _one: integer(0)),
     },
     witnesses={
         "subscribe": lambda _queue, who: does("consume", who),
+        "open_window": lambda _queue, who: does(
+            "set_credit", who, FALSE, integer(0), FALSE, integer(0)
+        ),
         "unsubscribe": lambda _queue, who: does("cancel", who),
         "choose": lambda _queue, _who: stutters(),
         "arrive": lambda _queue, m: does("publish", m),
@@ -135,12 +179,20 @@ PAGING_QUEUE_REFINES_CONTRACT = Refinement(
         **{f"get_{way}": gets for way in FETCHES},
         "find_nothing": lambda _queue, who: does("get_nothing", who),
         "final_drain": lambda _queue, who: does("final_drain", who),
-        **dict.fromkeys(PAGING, pages),
+        **dict.fromkeys((*PAGING, *DISK), pages),
         "acknowledge": lambda _queue, m: does("acknowledge", m),
         **dict.fromkeys(("requeue_to_q4", "requeue_to_q3", "requeue_to_delta"), requeues),
         "close_channel": lambda _queue, which: does("close_channel", which),
         "close_channel_beside_q3": lambda _queue, which, _head: does("close_channel", which),
         "purge": lambda queue: does("purge", queue.queue),
         "come_to_rest": lambda _queue: does("quiesce"),
+        "crash": lambda _queue: does("crash_at_work"),
+        "lose": lambda queue, m: does("drop_in_a_crash", queue.queue, m),
+    },
+    assumptions={
+        "come_to_rest": Assumption(
+            "what a consumer has not settled is a count, so not below 0",
+            lambda queue: forall(Consumer, lambda c: queue.unsettled[c] >= 0),
+        )
     },
 )

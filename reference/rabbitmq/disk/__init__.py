@@ -2,5 +2,5 @@
 
 The places to begin are `queue_index` and `message_store`. The document names both without a
 description; their source is the release. Models: `models/rabbitmq/paging_index.py` and
-`paging_confirms.py`.
+`paging_syncs.py`.
 """

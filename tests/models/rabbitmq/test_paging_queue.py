@@ -23,6 +23,7 @@ from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.language.prove.refinement import Refinement, Witness, does, stutters
 from brokerproof.models.rabbitmq.paging_queue import Channel, Consumer, Message, PagingQueue
 from brokerproof.models.rabbitmq.paging_queue_refines_contract import (
+    DISK,
     PAGING,
     PAGING_QUEUE_REFINES_CONTRACT,
 )
@@ -30,6 +31,7 @@ from brokerproof.models.rabbitmq.paging_queue_refines_contract import (
     RememberingPagingQueue as Remembering,
 )
 from brokerproof.models.rabbitmq.paging_state import Place, Segment
+from brokerproof.models.rabbitmq.paging_syncs import IT
 
 GOOD = PAGING_QUEUE_REFINES_CONTRACT
 
@@ -97,6 +99,71 @@ class PurgingRemembering(PurgesThePending, Remembering):
     """The same with all that the contract remembers of it."""
 
 
+class KeepsTransients(PagingQueue):
+    """Finds messages after a crash that are not persistent."""
+
+    def is_kept(self, m: Message) -> Bool:
+        """Whether a crash leaves the message."""
+        return self.is_there(m)
+
+
+class KeepingRemembering(KeepsTransients, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class LosesWhatWasPending(PagingQueue):
+    """Loses the messages that a consumer held when the node stopped."""
+
+    def is_kept(self, m: Message) -> Bool:
+        """Whether a crash leaves the message."""
+        return self.is_ready(m) & self.persistent[m]
+
+
+class PendingRemembering(LosesWhatWasPending, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class SyncsNoAcknowledgement(PagingQueue):
+    """Brings acknowledged messages back, as the release may: it syncs no acknowledgement."""
+
+    def is_kept(self, m: Message) -> Bool:
+        """Whether a crash leaves the message."""
+        return self.persistent[m] & (self.is_there(m) | self.acked[m])
+
+
+class UnsyncedRemembering(SyncsNoAcknowledgement, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class StartsEmpty(PagingQueue):
+    """Starts without the messages on its disk."""
+
+    @action
+    def restart(self) -> None:
+        """The node starts."""
+        require(self.down[IT])
+        self._forgets(self.is_ready)
+        self._starts()
+
+
+class EmptyRemembering(StartsEmpty, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
+class AnswersWhileDown(PagingQueue):
+    """Tells a get that there is no message while the node is down."""
+
+    @action
+    def find_nothing(self, who: Consumer) -> None:
+        """A get finds q4 and q3 empty."""
+        del who
+        require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
+
+
+class AnsweringRemembering(AnswersWhileDown, Remembering):
+    """The same with all that the contract remembers of it."""
+
+
 def unproved(refinement: Refinement, *only: str) -> dict[tuple[str, str], str]:
     """Return the obligations of these actions that are not proved, and their outcomes."""
     proof = bind(refinement).proof(only)
@@ -119,22 +186,49 @@ def unflagged(queue: Remembering, m: Message, _keeps: Bool) -> Witness:
     return does("deliver", queue.holder[m], m, FALSE)
 
 
+@pytest.mark.parametrize(
+    ("concrete", "remembering", "broken"),
+    [
+        (KeepsTransients, KeepingRemembering, {("crash", "status")}),
+        (LosesWhatWasPending, PendingRemembering, {("crash", "status")}),
+        (SyncsNoAcknowledgement, UnsyncedRemembering, {("crash", "status")}),
+        (StartsEmpty, EmptyRemembering, {("restart", "status stays")}),
+        (
+            AnswersWhileDown,
+            AnsweringRemembering,
+            {("find_nothing", "get-finds"), ("final_drain", "survives-restart")},
+        ),
+    ],
+)
+def test_a_crash_that_loses_or_brings_back_what_it_must_not_is_refuted(
+    concrete: type[PagingQueue],
+    remembering: type[Remembering],
+    broken: set[tuple[str, str]],
+) -> None:
+    steps = {step for step, _ in broken}
+    assert broken <= set(unproved(of(concrete, remembering), *steps))
+
+
 @pytest.mark.thorough
 def test_each_kind_of_step_is_one_of_the_contract_or_none() -> None:
     """All of them together take half a minute: they are the next test."""
     kinds = "arrive", "publish_delivered", "fetch_last_and_reload_all", "get_from_q3", "page_q3"
     ends = "requeue_to_delta", "acknowledge", "close_channel_beside_q3", "purge", "come_to_rest"
-    assert unproved(GOOD, *kinds, *ends, "find_nothing", "final_drain") == {}
+    stops = "crash", "lose", "restart", "restart_and_reload", "restart_and_reload_all"
+    assert unproved(GOOD, *kinds, *ends, *stops, "find_nothing", "final_drain") == {}
 
 
 @pytest.mark.thorough
 def test_the_paging_queue_refines_the_contract() -> None:
     proof = bind(GOOD).proof()
     assert proof.complete
-    assert len(proof.answers) > 600
-    assert (proof.left_out, proof.assumptions) == ((), ())
-    assert proof.never == ("reject", "settle_again", "browse", "rest")
-    assert {proof.witnesses[each] for each in PAGING} == {"a stutter"}
+    assert len(proof.answers) > 2000
+    assert proof.left_out == ()
+    assert proof.assumptions == ("what a consumer has not settled is a count, so not below 0",)
+    assert {"reject", "settle_again", "browse", "rest", "crash"} <= set(proof.never)
+    assert {proof.witnesses[each] for each in (*PAGING, *DISK)} == {"a stutter"}
+    lasting = "survives-restart", "transient-is-lost", "settlement-survives-crash"
+    assert {proof.standing(each) for each in lasting} == {"proved"}
 
 
 @pytest.mark.thorough
@@ -145,6 +239,8 @@ def test_what_is_not_the_contract_is_refuted() -> None:
         ("find_nothing", "get-finds"): "refuted",
         ("final_drain", "close-releases"): "refuted",
         ("final_drain", "nothing-lost"): "refuted",
+        ("final_drain", "survives-restart"): "refuted",
+        ("final_drain", "purge-leaves-acquired"): "refuted",
     }
     fetching = unproved(of(FetchesQ3First, FetchingRemembering), "fetch_from_q3")
     assert set(fetching) == {("fetch_from_q3", "release-rewinds"), ("fetch_from_q3", "fifo-order")}
@@ -172,7 +268,7 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
     scope = Scope(
         {Message: 2, Segment: 2, Consumer: 2, Channel: 1},
         range(1),
-        {"persistent": (1, 0), "acknowledges": (1, 0)},
+        {"persistent": (1, 0), "asks": (1, 0), "segment": (0, 1), "acknowledges": (1, 0)},
     )
     found = explore(trace(PagingQueue), scope, limit_states=1_000_000)
     assert (found.violation, found.incomplete) == (None, "")
@@ -181,6 +277,7 @@ def test_two_messages_and_two_consumers_keep_all_of_it() -> None:
         "fetch_last_and_reload",
         "get_last_and_reload",
         "put_back_and_reload",
+        "restart_and_reload",
         "page_q1_to_q2",
         "page_q2",
         "requeue_to_delta",

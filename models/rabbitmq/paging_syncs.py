@@ -1,15 +1,17 @@
-"""When a paging queue confirms a message, and which messages survive a crash.
+"""The paging queue with its disk: syncs, confirms, crashes, and what a start finds.
 
-Sources: later notes on RabbitMQ's queue (2.8.2) and on what its message store promises; the ids are
-those of these notes.
+Sources: later notes on RabbitMQ's queue (2.8.2), its index and its store; the ids are those of
+these notes. Places and moves are those of `paging_places`.
 
 A persistent message is given to the store and to the index on arrival; each syncs at any time. The
 store later reports to the queue which contents are synced, and which need no write because they
 were removed first. The queue confirms a message when it knows of both syncs, or that the store was
 told to forget the content: the message was then settled or dropped.
 
-A crash may lose any unsynced data and any acknowledgement, since acknowledgements are not synced.
-So an acknowledged message may come back, and a confirmed one without acknowledgement must.
+After a crash all that is there is what delta is made of: positions and contents on disk. A message
+that is not persistent is gone, and one that lacks a sync may be. A start counts all others as
+delivered, as the release does, and reads the first segment. An acknowledgement is on disk when its
+client is answered; the release answers none, and may bring an acknowledged message back.
 """
 
 from __future__ import annotations
@@ -20,13 +22,12 @@ from typing import ClassVar
 from brokerproof.models.language import (
     Bool,
     Enumeration,
-    Family,
     Fixed,
     Map,
-    Model,
     SetOf,
     action,
     axiom,
+    exists,
     forall,
     implies,
     initial,
@@ -34,8 +35,18 @@ from brokerproof.models.language import (
     ite,
     leads_to,
     require,
-    step,
 )
+from brokerproof.models.rabbitmq.paging_invariants import (
+    DELTA_BESIDE_Q3,
+    EMPTY,
+    FOUND,
+    INDEXED,
+    NOTHING_LEFT,
+    STORED,
+    USED,
+)
+from brokerproof.models.rabbitmq.paging_places import PagingPlaces
+from brokerproof.models.rabbitmq.paging_state import Message, Place
 
 WAITING = "what-waits-for-a-sync-is-unconfirmed"
 NEVER_BOTH = "what-is-unconfirmed-is-not-confirmed"
@@ -44,33 +55,29 @@ WILL_BE = "what-is-unconfirmed-is-still-to-be-synced-or-told"
 ON_DISK = "what-is-confirmed-and-not-settled-is-on-disk"
 SURVIVES = "what-is-confirmed-and-not-settled-survives-a-crash"
 KNOWN = "what-the-queue-knows-to-be-synced-is"
+DOWN = "while-the-node-is-down-all-is-in-delta"
 
 
-class Message(Family):
-    """A message of one queue."""
+class Node(Enumeration):
+    """The node of the queue; there is exactly one."""
+
+    IT: ClassVar[Node]
 
 
-class Where(Enumeration):
-    """The stage of a message's life."""
-
-    NOWHERE: ClassVar[Where]
-    READY: ClassVar[Where]
-    PENDING: ClassVar[Where]
-    GONE: ClassVar[Where]
+IT = Node.IT
 
 
-class PagingConfirms(Model):
-    """Messages, their synced parts, and what the queue knows of the syncs."""
+class PagingSyncs(PagingPlaces):
+    """A paging queue whose messages are synced and confirmed, and whose node stops and starts.
 
-    persistent: Fixed[Message, Bool]
+    `forgotten` is history: a crash came before the confirm. `lost` is too: a crash has lost a
+    message after its confirm.
+    """
+
     asks: Fixed[Message, Bool]
 
-    where: Map[Message, Where]
-    written: Map[Message, Bool]
     content_synced: Map[Message, Bool]
-    indexed: Map[Message, Bool]
     index_synced: Map[Message, Bool]
-    acked: Map[Message, Bool]
     tells_written: Map[Message, Bool]
     tells_ignored: Map[Message, Bool]
     content_known: Map[Message, Bool]
@@ -80,6 +87,7 @@ class PagingConfirms(Model):
     confirmed: Map[Message, Bool]
     lost: Map[Message, Bool]
     forgotten: Map[Message, Bool]
+    down: Map[Node, Bool]
 
     @axiom("only-of-what-is-persistent-is-it-asked")
     def only_persistent(self, m: Message) -> Bool:
@@ -88,61 +96,61 @@ class PagingConfirms(Model):
 
     @initial
     def empty(self) -> None:
-        """No message has been published."""
-        self.where.fill(Where.NOWHERE)
+        """No message has been published, and the node runs."""
+        super().empty()
         for truth in (
-            *(self.written, self.content_synced, self.indexed, self.index_synced, self.acked),
-            *(self.tells_written, self.tells_ignored, self.content_known, self.index_known),
-            *(self.unconfirmed, self.to_confirm, self.confirmed, self.lost, self.forgotten),
+            *(self.content_synced, self.index_synced, self.tells_written, self.tells_ignored),
+            *(self.content_known, self.index_known, self.unconfirmed, self.to_confirm),
+            *(self.confirmed, self.lost, self.forgotten),
         ):
             truth.fill(False)
+        self.down.fill(False)
 
     def is_there(self, m: Message) -> Bool:
         """Whether the message is ready or pending."""
-        return (self.where[m] == Where.READY) | (self.where[m] == Where.PENDING)
+        return self.is_ready(m) | self.is_in(m, Place.PENDING)
 
-    # Steps of messages.
+    def is_kept(self, m: Message) -> Bool:
+        """Whether a crash leaves the message: it is there, and persistent."""
+        return self.is_there(m) & self.persistent[m]
 
-    @step(Where.NOWHERE, Where.READY)
-    def publish(self, m: Message) -> None:
-        """A message arrives; a persistent one is written at once."""
-        self.written[m] = self.persistent[m]
-        self.indexed[m] = self.persistent[m]
+    # What the moves of messages are to the disk.
+
+    def _takes_position(self, m: Message) -> None:
+        require(~self.down[IT])
+        super()._takes_position(m)
         self.unconfirmed[m] = self.asks[m]
 
+    def _fetches(self, m: Message, keeps: Bool) -> None:
+        self._tells_ignored(lambda n: (n == m) & ~keeps)
+        super()._fetches(m, keeps)
+
+    def _forgets(self, is_it: Callable[[Message], Bool]) -> None:
+        self._tells_ignored(is_it)
+        super()._forgets(is_it)
+
+    def _tells_ignored(self, is_it: Callable[[Message], Bool]) -> None:
+        """Let the store report contents that are removed before they are written."""
+        self.tells_ignored = self.tells_ignored.map(
+            lambda n, old: old | (is_it(n) & self.stored[n] & ~self.content_synced[n])
+        )
+
     @action
-    def page(self, m: Message) -> None:
-        """A transient message leaves memory with its position, and is written now."""
-        require((self.where[m] == Where.READY) & ~self.persistent[m])
-        self.written[m] = True
-        self.indexed[m] = True
-
-    @step(Where.READY, Where.PENDING)
-    def fetch(self, m: Message) -> None:
-        """A message is delivered to a consumer."""
-
-    @step(Where.PENDING, Where.READY)
-    def requeue(self, m: Message) -> None:
-        """A message returns; its confirm is not affected."""
-
-    @action
-    def settle(self, m: Message) -> None:
-        """A message is acknowledged or dropped, perhaps before the store has written it."""
-        require(self.is_there(m))
-        self.where[m] = Where.GONE
-        self.acked[m] = self.indexed[m]
-        self.tells_ignored[m] = self.written[m] & ~self.content_synced[m]
-        self.written[m] = False
+    def purge(self) -> None:
+        """All ready messages are dropped."""
+        require(~self.down[IT])
+        super().purge()
 
     # Syncs, and the queue's knowledge of them.
 
     @action
     def sync_store(self) -> None:
         """The store syncs all written contents, and will report them."""
+        require(~self.down[IT])
         self.tells_written = self.tells_written.map(
-            lambda m, old: old | (self.written[m] & ~self.content_synced[m])
+            lambda m, old: old | (self.stored[m] & ~self.content_synced[m])
         )
-        self.content_synced = self.content_synced.map(lambda m, old: old | self.written[m])
+        self.content_synced = self.content_synced.map(lambda m, old: old | self.stored[m])
 
     @action
     def hear_written(self, which: SetOf[Message]) -> None:
@@ -164,6 +172,7 @@ class PagingConfirms(Model):
     @action
     def sync_index(self) -> None:
         """The index syncs all written positions, and the queue knows which are new."""
+        require(~self.down[IT])
         self.index_known = self.index_known.map(
             lambda m, old: old | (self.is_index_news(m) & self.unconfirmed[m])
         )
@@ -191,73 +200,116 @@ class PagingConfirms(Model):
         )
         self.to_confirm.fill(False)
 
+    # Crashes.
+
     @action
-    def crash(
-        self, indexed: SetOf[Message], stored: SetOf[Message], settled: SetOf[Message]
-    ) -> None:
-        """The broker stops and recovers: any part of the unsynced data may be there.
-
-        Positions without content are dropped, and so are messages that are not persistent.
-        """
-
-        def is_recovered(m: Message) -> Bool:
-            position = self.index_synced[m] | (self.indexed[m] & indexed[m])
-            kept = self.written[m] & (self.content_synced[m] | stored[m])
-            content = kept | (self.acked[m] & self.content_synced[m] & stored[m])
-            return position & content & self.persistent[m] & ~(self.acked[m] & settled[m])
-
-        self.lost = self.lost.map(
-            lambda m, old: old | (self.is_there(m) & self.confirmed[m] & ~is_recovered(m))
-        )
+    def crash(self) -> None:
+        """The node stops: the messages that are not persistent are gone, and so is all memory."""
+        require(~self.down[IT])
         self.forgotten = self.forgotten.map(
             lambda m, old: old | self.unconfirmed[m] | self.to_confirm[m]
         )
-        where = self.where.map(
-            lambda m, old: ite(
-                is_recovered(m), Where.READY, ite(old == Where.NOWHERE, old, Where.GONE)
-            )
+        self._forgets(lambda m: self.is_there(m) & ~self.is_kept(m))
+        self.from_start = self.from_start.map(lambda _, __: exists(Message, self.is_kept))
+        self.before_end = self.before_end.map(
+            lambda m, _: self.used[m] & exists(Message, self.is_kept)
         )
-        synced = tuple(
-            each.map(lambda m, _: is_recovered(m))
-            for each in (self.written, self.content_synced, self.indexed, self.index_synced)
-        )
-        self.where = where
-        self.written, self.content_synced, self.indexed, self.index_synced = synced
+        self.noted = self.noted.map(lambda m, old: old | self.is_kept(m))
+        self.was_fetched = self.was_fetched.map(lambda m, old: old | self.is_kept(m))
+        self.place = self.place.map(lambda m, old: ite(self.is_kept(m), Place.DELTA, old))
         for truth in (
-            *(self.acked, self.tells_written, self.tells_ignored),
+            *(self.in_ram, self.delivered, self.tells_written, self.tells_ignored),
             *(self.content_known, self.index_known, self.unconfirmed, self.to_confirm),
         ):
             truth.fill(False)
+        self.down.fill(True)
+
+    @action
+    def lose(self, m: Message) -> None:
+        """A message whose content or position was not synced is not found."""
+        require(self.down[IT] & self.is_in(m, Place.DELTA))
+        require(~(self.content_synced[m] & self.index_synced[m]))
+        more = exists(Message, lambda n: (n != m) & self.is_in(n, Place.DELTA))
+        self.lost[m] = self.lost[m] | self.confirmed[m]
+        self._forgets(lambda n: n == m)
+        self.tells_ignored.fill(False)
+        self.from_start = self.from_start.map(lambda _, old: old & more)
+        self.before_end = self.before_end.map(lambda _, old: old & more)
+
+    @action
+    def restart(self) -> None:
+        """The node starts, and finds no message."""
+        require(self.down[IT] & self.has_none(Place.DELTA))
+        self._starts()
+
+    @action
+    def restart_and_reload(self, first: Message) -> None:
+        """The node starts: a segment of delta is read into q3, others stay."""
+        require(self.down[IT] & self.is_found_first(first) & ~self.reload_leaves_none(first))
+        self._reloads(first)
+        self._starts()
+
+    @action
+    def restart_and_reload_all(self, first: Message) -> None:
+        """The node starts: all of delta is read into q3."""
+        require(self.down[IT] & self.is_found_first(first) & self.reload_leaves_none(first))
+        self._reloads_all(first)
+        self._starts()
+
+    def _starts(self) -> None:
+        """What was found is on disk."""
+        self.content_synced = self.content_synced.map(lambda m, old: old | self.is_ready(m))
+        self.index_synced = self.index_synced.map(lambda m, old: old | self.is_ready(m))
+        self.down.fill(False)
 
     # Invariants.
 
-    @invariant(WAITING)
+    @invariant(DOWN, by=(FOUND, USED))
+    def down_is_in_delta(self, m: Message) -> Bool:
+        """While the node is down, messages are on disk alone, and nothing is to be told."""
+        return implies(
+            self.down[IT],
+            self.is_in(m, Place.DELTA, Place.GONE, Place.NOWHERE)
+            & implies(self.is_in(m, Place.DELTA), self.persistent[m])
+            & ~(self.tells_written[m] | self.tells_ignored[m])
+            & ~(self.content_known[m] | self.index_known[m])
+            & ~(self.unconfirmed[m] | self.to_confirm[m]),
+        )
+
+    @invariant(DELTA_BESIDE_Q3, by=(FOUND, USED, DOWN, "where-q2-has-messages-so-has-delta"))
+    def delta_beside_q3(self) -> Bool:
+        """If delta has a message, so has q3 (A3), unless the node is down."""
+        return self.down[IT] | super().delta_beside_q3()
+
+    @invariant(EMPTY, by=(DELTA_BESIDE_Q3, FOUND, USED, DOWN))
+    def empty_where_q4_and_q3_are(self) -> Bool:
+        """If q4 and q3 are empty, no message is ready (A4), unless the node is down."""
+        return self.down[IT] | super().empty_where_q4_and_q3_are()
+
+    @invariant(WAITING, by=(NEVER_BOTH, DOWN, USED))
     def waiting_is_unconfirmed(self, m: Message) -> Bool:
         """Only unconfirmed messages have a noted sync, and none has both (C1)."""
         return implies(self.content_known[m] | self.index_known[m], self.unconfirmed[m]) & ~(
             self.content_known[m] & self.index_known[m]
         )
 
-    @invariant(NEVER_BOTH)
+    @invariant(NEVER_BOTH, by=(WAITING, KNOWN, DOWN, USED, FOUND))
     def never_both(self, m: Message) -> Bool:
         """An unconfirmed message is neither to be confirmed nor confirmed (C2)."""
         return implies(
             self.unconfirmed[m],
-            ~self.to_confirm[m]
-            & ~self.confirmed[m]
-            & (self.where[m] != Where.NOWHERE)
-            & self.asks[m],
+            ~self.to_confirm[m] & ~self.confirmed[m] & ~self.is_in(m, Place.NOWHERE) & self.asks[m],
         )
 
-    @invariant(ASKED)
+    @invariant(ASKED, by=(NEVER_BOTH, USED, FOUND))
     def asked_is_not_forgotten(self, m: Message) -> Bool:
         """A publisher that asked was or will be sent a confirm, unless a crash intervened (C3)."""
         return implies(
-            self.asks[m] & (self.where[m] != Where.NOWHERE),
+            self.asks[m] & ~self.is_in(m, Place.NOWHERE),
             self.unconfirmed[m] | self.to_confirm[m] | self.confirmed[m] | self.forgotten[m],
         )
 
-    @invariant(WILL_BE)
+    @invariant(WILL_BE, by=(NEVER_BOTH, WAITING, KNOWN, INDEXED, STORED, FOUND))
     def will_be_confirmed(self, m: Message) -> Bool:
         """An unconfirmed message lacks a sync or its report; after both, none is left (C3)."""
         return implies(
@@ -267,36 +319,31 @@ class PagingConfirms(Model):
                 (
                     self.content_known[m]
                     | self.tells_written[m]
-                    | (self.written[m] & ~self.content_synced[m])
+                    | (self.stored[m] & ~self.content_synced[m])
                 )
                 & (self.index_known[m] | self.is_index_news(m))
             ),
         )
 
-    @invariant(KNOWN)
+    @invariant(KNOWN, by=(NEVER_BOTH, WAITING, DOWN, NOTHING_LEFT, USED, FOUND))
     def known_is_synced(self, m: Message) -> Bool:
         """Queue and store report only actual syncs, and ignored contents are gone."""
         return (
             implies(self.content_known[m] | self.tells_written[m], self.content_synced[m])
             & implies(self.index_known[m], self.index_synced[m])
             & implies(self.tells_ignored[m], ~self.is_there(m))
-            & implies(self.written[m], self.is_there(m))
-            & implies(self.is_there(m), ~self.acked[m])
             & implies(self.confirmed[m], self.asks[m])
-            & implies(self.is_there(m) & self.persistent[m], self.written[m] & self.indexed[m])
             & implies(
-                self.where[m] == Where.NOWHERE,
+                self.is_in(m, Place.NOWHERE),
                 ~self.content_synced[m]
                 & ~self.index_synced[m]
-                & ~self.indexed[m]
-                & ~self.acked[m]
                 & ~self.to_confirm[m]
                 & ~self.confirmed[m]
                 & ~self.tells_ignored[m],
             )
         )
 
-    @invariant(ON_DISK)
+    @invariant(ON_DISK, by=(KNOWN, WAITING, NEVER_BOTH, DOWN, USED, FOUND))
     def confirmed_is_on_disk(self, m: Message) -> Bool:
         """Content and position of a confirmed message that is still there are synced."""
         return implies(
@@ -304,7 +351,7 @@ class PagingConfirms(Model):
             self.content_synced[m] & self.index_synced[m],
         )
 
-    @invariant(SURVIVES)
+    @invariant(SURVIVES, by=(ON_DISK, FOUND))
     def confirmed_survives(self, m: Message) -> Bool:
         """No crash has lost a confirmed message that was still there (C4, I20)."""
         return ~self.lost[m]
@@ -316,24 +363,3 @@ class PagingConfirms(Model):
     def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
         """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]
-
-
-PagingConfirms.equivalent_mutants = """
-A ready message and a pending one need the same data on disk.
-    publish: where; fetch: where*2; requeue: where*2; crash: where
-Nothing is required of a message that is not persistent, and its confirm is not modelled.
-    page: guard 1, written, indexed; crash: where
-A settled message may come back after a crash anyway: no settlement waits for a sync.
-    settle: acked
-The store reports a synced or removed content once more, and the report is still true.
-    settle: tells_ignored*2; sync_store: tells_written
-A report or a confirm is sent once more, which breaks nothing.
-    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm;
-    crash: to_confirm
-If the content of a waiting message is known to be synced, its position is new to the index.
-    sync_index: content_known*2
-The disk may keep any data of a message that was not recovered: the message stays gone.
-    crash: content_synced*13, indexed*11, index_synced*12
-Only the requirement that a message is confirmed reads `forgotten`, and then asks less.
-    initially: forgotten*2
-"""

@@ -1,4 +1,4 @@
-"""Confirms of the paging queue: proved for any number of messages, and each rule is needed."""
+"""Syncs, confirms and crashes of the paging queue: proved, and each rule is needed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
-from brokerproof.models.rabbitmq.paging_confirms import (
+from brokerproof.models.rabbitmq.paging_invariants import DELTA_BESIDE_Q3
+from brokerproof.models.rabbitmq.paging_state import Message, Place, Segment
+from brokerproof.models.rabbitmq.paging_syncs import (
     ASKED,
+    IT,
     KNOWN,
     NEVER_BOTH,
     ON_DISK,
     SURVIVES,
     WAITING,
     WILL_BE,
-    Message,
-    PagingConfirms,
+    PagingSyncs,
 )
 
-SCOPE = Scope({Message: 1}, range(1), {"persistent": 1})
+SCOPE = Scope({Message: 1, Segment: 1}, range(1), {"persistent": 1})
 """One persistent message, confirmed or not: no rule here is about two."""
 
 
-class ConfirmsTheContent(PagingConfirms):
+class ConfirmsTheContent(PagingSyncs):
     """Confirms when the content is synced, whether the position is or not."""
 
     @action
@@ -38,17 +40,18 @@ class ConfirmsTheContent(PagingConfirms):
         self._records(lambda m: which[m] & self.unconfirmed[m])
 
 
-class ConfirmsThePosition(PagingConfirms):
+class ConfirmsThePosition(PagingSyncs):
     """Confirms when the position is synced, whether the content is or not."""
 
     @action
     def sync_index(self) -> None:
         """All positions are on disk."""
+        require(~self.down[IT])
         self._records(lambda m: self.is_index_news(m) & self.unconfirmed[m])
         self.index_synced = self.index_synced.map(lambda m, old: old | self.indexed[m])
 
 
-class NotesWhatIsWritten(PagingConfirms):
+class NotesWhatIsWritten(PagingSyncs):
     """Takes a position for synced as soon as it is written."""
 
     @action
@@ -58,7 +61,7 @@ class NotesWhatIsWritten(PagingConfirms):
         self.index_known[m] = self.asks[m]
 
 
-class NotesWhatNobodyAskedFor(PagingConfirms):
+class NotesWhatNobodyAskedFor(PagingSyncs):
     """Notes the sync of a message without a waiting confirm."""
 
     @action
@@ -68,7 +71,7 @@ class NotesWhatNobodyAskedFor(PagingConfirms):
         self.content_known = self.content_known.map(lambda m, old: old | which[m])
 
 
-class LooksOnlyWhenIndexed(PagingConfirms):
+class LooksOnlyWhenIndexed(PagingSyncs):
     """Hears of a content, and does not look whether the position was synced before."""
 
     @action
@@ -81,7 +84,7 @@ class LooksOnlyWhenIndexed(PagingConfirms):
         )
 
 
-class KeepsWhatIsConfirmed(PagingConfirms):
+class KeepsWhatIsConfirmed(PagingSyncs):
     """Confirms, and goes on waiting."""
 
     def _records(self, is_it: Callable[[Message], Bool]) -> None:
@@ -90,7 +93,7 @@ class KeepsWhatIsConfirmed(PagingConfirms):
         self.unconfirmed = unconfirmed
 
 
-class TellsNobody(PagingConfirms):
+class TellsNobody(PagingSyncs):
     """Drops safe messages, and confirms none."""
 
     def _records(self, is_it: Callable[[Message], Bool]) -> None:
@@ -99,61 +102,82 @@ class TellsNobody(PagingConfirms):
         self.to_confirm = to_confirm
 
 
-class ConfirmsAnewWhatReturns(PagingConfirms):
+class ConfirmsAnewWhatReturns(PagingSyncs):
     """Waits to confirm a returned message once more."""
 
     @action
-    def requeue(self, m: Message) -> None:
+    def requeue_to_q4(self, m: Message) -> None:
         """It returns."""
-        super().requeue(m)
+        super().requeue_to_q4(m)
         self.unconfirmed[m] = self.asks[m]
 
 
-class SaysNothingOfWhatIsRemoved(PagingConfirms):
+class SaysNothingOfWhatIsRemoved(PagingSyncs):
     """Lets the store forget a message removed early, without a report."""
 
-    @action
-    def settle(self, m: Message) -> None:
-        """It is acknowledged or dropped."""
-        super().settle(m)
-        self.tells_ignored[m] = False
+    def _tells_ignored(self, is_it: Callable[[Message], Bool]) -> None:
+        """Report nothing."""
 
 
-class IgnoresWhatIsPending(PagingConfirms):
+class IgnoresWhatIsPending(PagingSyncs):
     """Takes an acquired message for settled."""
 
-    @action
-    def fetch(self, m: Message) -> None:
-        """A message is with a consumer."""
-        super().fetch(m)
-        self.tells_ignored[m] = self.written[m] & ~self.content_synced[m]
+    def _fetches(self, m: Message, keeps: Bool) -> None:
+        self._tells_ignored(lambda n: n == m)
+        super()._fetches(m, keeps)
 
 
-class SaysItTooEarly(PagingConfirms):
+class SaysItTooEarly(PagingSyncs):
     """The store reports contents as on disk before they are."""
 
     @action
     def sync_store(self) -> None:
         """All contents that were written will be on disk."""
+        require(~self.down[IT])
         self.tells_written = self.tells_written.map(
-            lambda m, old: old | (self.written[m] & ~self.content_synced[m])
+            lambda m, old: old | (self.stored[m] & ~self.content_synced[m])
         )
 
 
+class StartsWithoutReading(PagingSyncs):
+    """Starts and leaves all messages in delta."""
+
+    @action
+    def restart(self) -> None:
+        """The node starts."""
+        require(self.down[IT])
+        self._starts()
+
+
+class LosesAnything(PagingSyncs):
+    """Loses messages of which content and position are on disk."""
+
+    @action
+    def lose(self, m: Message) -> None:
+        """A message is not found."""
+        require(self.down[IT] & self.is_in(m, Place.DELTA))
+        self.lost[m] = self.lost[m] | self.confirmed[m]
+
+
 def test_it_is_proved_for_any_number_of_messages() -> None:
-    proof = prove(trace(PagingConfirms))
+    proof = prove(trace(PagingSyncs))
     assert proof.complete
     assert {SURVIVES, ON_DISK, WAITING} <= {each.name for each in proof.invariants}
 
 
 def test_two_messages_keep_all_of_it() -> None:
-    found = explore(trace(PagingConfirms), Scope({Message: 2}, range(1)))
+    scope = Scope({Message: 2, Segment: 2}, range(1), {"segment": (0, 1)})
+    found = explore(trace(PagingSyncs), scope)
     assert (found.violation, found.incomplete) == (None, "")
-    assert all(found.firings.values())
+    never = {action for action, times in found.firings.items() if not times}
+    assert never == {
+        *("fetch_last_and_reload", "put_back_and_reload"),
+        *("page_q1_to_q2", "page_q2", "requeue_to_delta"),
+    }
 
 
 def test_who_asks_is_told_in_the_end() -> None:
-    assert [each.kept for each in check(trace(PagingConfirms), SCOPE)] == [True]
+    assert [each.kept for each in check(trace(PagingSyncs), SCOPE)] == [True]
     assert [each.kept for each in check(trace(SaysNothingOfWhatIsRemoved), SCOPE)] == [False]
 
 
@@ -161,18 +185,20 @@ def test_who_asks_is_told_in_the_end() -> None:
     ("model", "broken", "steps"),
     [
         (ConfirmsTheContent, ON_DISK, 3),
-        (ConfirmsTheContent, SURVIVES, 5),
-        (ConfirmsThePosition, SURVIVES, 4),
+        (ConfirmsTheContent, SURVIVES, 6),
+        (ConfirmsThePosition, SURVIVES, 5),
         (NotesWhatIsWritten, KNOWN, 1),
-        (NotesWhatIsWritten, SURVIVES, 5),
+        (NotesWhatIsWritten, SURVIVES, 6),
         (NotesWhatNobodyAskedFor, WAITING, 3),
         (LooksOnlyWhenIndexed, WAITING, 4),
         (KeepsWhatIsConfirmed, NEVER_BOTH, 3),
         (TellsNobody, ASKED, 3),
-        (ConfirmsAnewWhatReturns, NEVER_BOTH, 6),
+        (ConfirmsAnewWhatReturns, NEVER_BOTH, 5),
         (SaysNothingOfWhatIsRemoved, WILL_BE, 2),
-        (IgnoresWhatIsPending, SURVIVES, 5),
+        (IgnoresWhatIsPending, SURVIVES, 6),
         (SaysItTooEarly, KNOWN, 2),
+        (StartsWithoutReading, DELTA_BESIDE_Q3, 3),
+        (LosesAnything, SURVIVES, 7),
     ],
 )
 def test_each_rule_is_needed(model: type[Model], broken: str, steps: int) -> None:
