@@ -37,7 +37,6 @@ from brokerproof.models.qpid.threads import (
 )
 from brokerproof.models.rabbitmq import (
     paging_index,
-    paging_lengths,
     paging_places,
     paging_reduction,
     paging_syncs,
@@ -243,7 +242,6 @@ CATALOGUE: dict[str, Listed] = {
         paging_index.PagingIndex,
         Scope({paging_index.Position: 2, paging_index.Segment: 2}, range(-2, 3)),
     ),
-    "paging-lengths": Listed(paging_lengths.PagingLengths, Scope({}, range(-6, 7), {"most": 6})),
     "paging-places": Listed(
         paging_places.PagingPlaces,
         Scope(
@@ -269,7 +267,7 @@ SYSTEMS: dict[str, tuple[str, ...]] = {
     "qpid-push": (*_OF_QPID, "pointer-queue-clock", "queue-runner"),
     "qpid-pull": (*_OF_QPID, "pull-queue"),
     "rabbitmq-paging": (
-        *("paging-places", "paging-lengths", "paging-reduction"),
+        *("paging-places", "paging-reduction"),
         *("paging-index", "paging-syncs"),
     ),
     "activemq-cursor": (

@@ -32,7 +32,6 @@ BOUNDED_SIZE = 2
 
 QUICKLY_ATTACKED = (
     "contract",
-    "paging-lengths",
     "pointer-queue",
     "queue-runner",
 )

@@ -10,8 +10,8 @@ leaves, the next segment of delta is read into q3, and q2 joins it if delta is u
 delta, q1 becomes q4. This happens within the fetch, so the queue is empty if q4 and q3 are.
 
 When and how many messages leave memory is open: each is a step of its own, which covers every
-target, batch and segment size. Counts are in `paging_lengths`, crashes in `paging_index` and
-`paging_syncs`.
+target, batch and segment size. Counts are in `paging_reduction`, crashes in `paging_index`
+and `paging_syncs`.
 """
 
 from __future__ import annotations

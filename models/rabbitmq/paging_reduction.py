@@ -8,7 +8,7 @@ Each message that leaves is a step; no other event happens within a call. The qu
 while a call reports work, and never without a target; each call has its own target.
 
 A call that reports work lowers a measure, a whole number that is not negative. The model has
-lengths alone, and any change may happen between calls; `paging_lengths` says which places are
+lengths alone, and any change may happen between calls; `paging_places` says which places are
 empty. The number that may leave q3 is any that segments of a limited size allow; the permitted
 number is any from a segment's size on, whatever the formula.
 """
@@ -34,9 +34,6 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.core.terms import integer
-from brokerproof.models.rabbitmq.paging_lengths import Part, Whole
-
-__all__ = ["Call", "PagingReduction", "Part", "Whole"]
 
 LOWERS = "what-reports-work-lowers-the-measure"
 ENDS = "the-measure-is-not-negative"
@@ -51,6 +48,23 @@ OVER = "no-more-contents-leave-than-are-over-the-target"
 PENDING = "what-is-pending-is-in-memory-or-on-disk"
 REPORTS = "a-call-ends-and-reports"
 LOOKS = "a-call-comes-to-look-at-positions"
+
+
+class Part(Enumeration):
+    """A place for ready messages."""
+
+    Q1: ClassVar[Part]
+    Q2: ClassVar[Part]
+    DELTA: ClassVar[Part]
+    Q3: ClassVar[Part]
+    Q4: ClassVar[Part]
+
+
+class Whole(Enumeration):
+    """The whole queue with its length; there is exactly one."""
+
+    IT: ClassVar[Whole]
+
 
 IT = Whole.IT
 
