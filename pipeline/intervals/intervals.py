@@ -8,7 +8,7 @@ interval claims the least.
 
 A message's deliveries are taken in the order in which they were seen, which need not be the order
 in which they were made. So the earliest end of an interval is the earliest moment of *all*
-deliveries that may have ended it.
+deliveries that may have ended it. Deliveries seen at one time may have been made in any order.
 """
 
 from __future__ import annotations
@@ -220,6 +220,9 @@ def _deliveries(
         _crashing(table, rows, control, queue, published, acquiring),
     )
     earliest = _no_earlier_than_a_return(first, start, end, back_start)
+    together = ~first & (end == np.roll(end, 1))
+    if together.any():
+        earliest, back_end = _in_any_order(together, earliest, back_end)
     return Deliveries(
         acquiring,
         message,
@@ -378,6 +381,18 @@ def _first_end_after(spans: Spans, of: Ints, after: Ints) -> Ints:
     until = np.full(of.size, NEVER, dtype=np.int64)
     which = spans.first_within(of, after, until)
     return np.append(spans.end, NEVER)[which]
+
+
+def _in_any_order(together: Marks, start: Ints, back_end: Ints) -> tuple[Ints, Ints]:
+    """Return starts and ends of returns, without the order of deliveries seen at one time.
+
+    `together` are those seen at the time of the one before. Each may have been the first of them,
+    and none certainly came back after the others.
+    """
+    group = np.cumsum(~together) - 1
+    earliest = np.minimum.reduceat(start, np.flatnonzero(~together))
+    alone = np.bincount(group)[group] == 1
+    return earliest[group], np.where(alone, back_end, NEVER)
 
 
 def _no_earlier_than_a_return(first: Marks, start: Ints, end: Ints, back_start: Ints) -> Ints:

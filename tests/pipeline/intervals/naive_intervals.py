@@ -425,7 +425,11 @@ def _find_starts(message: Message) -> None:
             if returned < NEVER:
                 each.start = max(each.start, returned)
     for each in message.deliveries:
-        each.start = min(each.start, each.end)
+        together = [other.start for other in message.deliveries if other.end == each.end]
+        each.start = min(*together, each.end)
+        if len(together) > 1:
+            # Which was made last is not known, so none has certainly come back.
+            each.back = Span(each.back.start, NEVER)
 
 
 def waits_of(message: Message) -> Iterator[Wait]:

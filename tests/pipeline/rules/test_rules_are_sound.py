@@ -237,6 +237,28 @@ def test_a_return_before_the_first_view_is_no_reason_for_a_second() -> None:
     assert accused(records) == {"browser-once"}
 
 
+def _given_twice(first: int, second: int) -> list[Record]:
+    """Give a message to d, return it, and give it to c for good, seen at two times."""
+    return [
+        published("a", 1, 1),
+        given("a", 2, first, subscriber="d"),
+        Record(op="close", channel="channel of d", start=first, end=first),
+        given("a", 2, second, subscriber="c", mode="automatic"),
+        Record(op="drained", queue="q", start=9, end=9),
+    ]
+
+
+def test_deliveries_seen_at_one_time_may_have_been_made_in_any_order() -> None:
+    """The name of the one that was made last comes first."""
+    records = _given_twice(5, 5)
+    assert can_be_explained(records)
+    assert accused(records) == set()
+
+
+def test_what_returned_after_the_last_delivery_is_lost() -> None:
+    assert "close-releases" in accused(_given_twice(6, 5))
+
+
 def _lost_in_a_crash(answer: Result, shown_by: Sequence[Record]) -> list[Record]:
     """Give a persistent message, let the broker crash, and let it not come back."""
     first = published("a", 1, 2, priority=1, persistent=True)
