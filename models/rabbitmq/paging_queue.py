@@ -332,6 +332,14 @@ A message in the index that is not ready was delivered, and that is noted alread
     purge: noted
 The queue may serve any consumer, so it may always serve the same one.
     choose: subscriber
+A report or a confirm is sent once more, which breaks nothing.
+    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm
+A node that finds nothing and does not come up does nothing wrong.
+    restart: down*2
+No message is ready where a start finds none.
+    restart: content_synced, index_synced
+The window is set again when a consumer comes.
+    open_window: guard 1
 The value is set before it is read.
     initially: delivered*2
 If no position is free, no message arrives.
