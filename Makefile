@@ -42,7 +42,7 @@ scoreboard: $(LINKED) $(VENV)/.dev  ## Fetch and judge all private brokers, and 
 	$(BIN)/python benchmarks/brokers/scoreboard.py
 
 # Those that the tests on a CI host must find.
-private: $(LINKED)
+private: $(LINKED) $(VENV)/.dev
 	$(BIN)/brokerproof instances install rabbitmq broker-j activemq
 
 pipeline: $(LINKED) $(VENV)/.dev java  ## Install what `brokerproof trace` and `campaign` need.
