@@ -106,8 +106,10 @@ class Choice:
         """Return what this machine lacks, and the command that installs it; None if nothing."""
         for name in self.instance.programs:
             if program(name) is None:
-                install = f"install it with: {self.instance.install}"
-                return CandidateUnavailable(self.title, what=f"there is no {name}", remedy=install)
+                # Another Python's pip would install it where it is not looked for.
+                install = self.instance.install.replace("pip ", f"{sys.executable} -m pip ")
+                remedy = f"install it with: {install}"
+                return CandidateUnavailable(self.title, what=f"there is no {name}", remedy=remedy)
         least, most = self.release.java, self.release.java_most
         if least and self.java is None:
             compiler = self.instance.compiler

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,3 +137,12 @@ def test_without_files_the_command_is_told(homes: Path, monkeypatch: pytest.Monk
         private_server("private:broker-j").start()
     with pytest.raises(CandidateUnavailable, match=r"install 'broker-j\?version=10\.1\.0'$"):
         private_server("private:broker-j?version=10.1.0").start()
+
+
+def test_what_pip_installs_goes_to_the_python_that_looks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_args, **_named: None)
+    missing = chosen("coilmq").missing()
+    assert missing is not None
+    assert missing.remedy == f"install it with: {sys.executable} -m pip install coilmq==1.1.0"
