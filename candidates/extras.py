@@ -25,6 +25,11 @@ def installs(extra: str) -> str:
     return f"pip install '.[{extra}]', in the folder of brokerproof's sources"
 
 
+def not_installed(module: str, extra: str) -> str:
+    """Return that a module is missing, and the command that installs it."""
+    return f"{module} is not installed; run: {installs(extra)}"
+
+
 def missing_client(protocol: str, where: str) -> CandidateUnavailable | None:
     """Return why a protocol cannot be spoken with a broker, and what to do; None if it can."""
     module, extra = CLIENTS.get(protocol, ("", ""))

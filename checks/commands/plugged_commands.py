@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from brokerproof.candidates.extras import installs
+from brokerproof.candidates.extras import installs, not_installed
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.workers.interrupts import STATUS, ending_at_once
 
@@ -103,6 +103,6 @@ def _loaded(point: EntryPoint) -> click.Command:
             command = point.load()
     except ImportError as error:
         missing = (error.name or str(error)).partition(".")[0]
-        raise NotInstalled(f"{point.name}: {missing} is not installed; run: {INSTALL}") from error
+        raise NotInstalled(f"{point.name}: {not_installed(missing, 'pipeline')}") from error
     assert isinstance(command, click.Command)
     return command

@@ -139,8 +139,8 @@ class CursorQueue(CursorStore):
     @action
     def come_to_rest(self) -> None:
         """The queue rests: no message is left to give, or no consumer is served."""
-        nobody = forall(Consumer, lambda c: ~self.is_served(c))
-        require(self.has_nothing_to_give() | (nobody & ~self.down[IT]))
+        none_served = forall(Consumer, lambda c: ~self.is_served(c))
+        require(self.has_nothing_to_give() | (none_served & ~self.down[IT]))
 
     @action
     def purge(self) -> None:

@@ -88,7 +88,7 @@ class CursorStore(CursorPageIn):
 
     @invariant(ON_DISK)
     def store_has_what_is_kept(self) -> Bool:
-        """A start finds exactly what is stored (I31); while the broker is down, nothing is."""
+        """A start finds exactly the stored messages (I31). A broker that is down stores none."""
         nothing_known = forall(
             Message, lambda m: ~(self.stored[m] | self.behind[m] | self.recorded[m] | self.given[m])
         )

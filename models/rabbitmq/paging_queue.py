@@ -288,8 +288,8 @@ class PagingQueue(PagingSyncs):
     @action
     def come_to_rest(self) -> None:
         """The queue rests: q4 and q3 are empty, or no consumer is served (P1)."""
-        nobody = forall(Consumer, lambda c: ~self.active[c] | self.paused[c])
-        require(self.has_none(Place.Q4, Place.Q3) | nobody)
+        none_served = forall(Consumer, lambda c: ~self.active[c] | self.paused[c])
+        require(self.has_none(Place.Q4, Place.Q3) | none_served)
         require(self.nothing_is_offered() & ~self.down[IT])
 
     @invariant(OFFERED, by=(USED,))

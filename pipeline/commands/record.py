@@ -29,7 +29,7 @@ from rich.console import Console
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFailed
 from brokerproof.candidates.driver.candidate import DriverCandidate
-from brokerproof.candidates.extras import installs
+from brokerproof.candidates.extras import not_installed
 from brokerproof.candidates.signals import SIGNALS
 from brokerproof.candidates.unavailable import CandidateUnavailable, without_password
 from brokerproof.candidates.wire import crashes
@@ -378,7 +378,7 @@ def _require_what_it_takes(out: Path) -> None:
 
 def _require_extra(module: str, extra: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise CannotRun(f"{module} is not installed; run: {installs(extra)}")
+        raise CannotRun(not_installed(module, extra))
 
 
 def _recorded(

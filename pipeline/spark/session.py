@@ -22,8 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
+from brokerproof.candidates.extras import not_installed
 from brokerproof.candidates.signals import SIGNALS, handled_by
-from brokerproof.checks.commands.plugged_commands import INSTALL
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.folders import undisturbed
 
@@ -84,7 +84,7 @@ def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[S
     try:
         from pyspark import SparkConf  # noqa: PLC0415 (an extra; the other engine needs none)
     except ImportError as error:
-        raise CannotRun(f"Spark is not installed; run: {INSTALL}") from error
+        raise CannotRun(not_installed("Spark", "pipeline")) from error
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
     if master.startswith("local"):

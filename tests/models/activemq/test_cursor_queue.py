@@ -140,7 +140,7 @@ class AnswersBeforeTheSync(CursorQueue):
 
     @invariant(ON_DISK)
     def store_has_what_is_kept(self) -> Bool:
-        """What is on disk is stored, and the store has more."""
+        """Each message on disk is stored; some stored messages are not on disk."""
         return forall(
             Message,
             lambda m: (
@@ -164,7 +164,7 @@ class SettlesBeforeTheSync(CursorQueue):
 
     @invariant(ON_DISK)
     def store_has_what_is_kept(self) -> Bool:
-        """What is stored is on disk, and the disk has more."""
+        """Each stored message is on disk; some messages on disk are not stored."""
         return forall(
             Message,
             lambda m: (

@@ -150,7 +150,7 @@ class StartsWithoutReading(PagingSyncs):
 
 
 class LosesAnything(PagingSyncs):
-    """Loses messages of which content and position are on disk."""
+    """Loses messages although their content and position are on disk."""
 
     @action
     def lose(self, m: Message) -> None:
