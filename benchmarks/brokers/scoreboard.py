@@ -60,12 +60,12 @@ SHOWN: dict[State, tuple[str, str, str]] = {
 class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Against what a fault of some brokers was checked: a document, or a place in the source.
 
-    `brokers` are the beginnings of their addresses. `each_time` is whether the fault shows each
-    time that its trace is played; if it is not given, either may be.
+    `requirements` are its names. `brokers` are the beginnings of their addresses. `each_time` is
+    whether the fault shows each time that its trace is played; if it is not given, either may be.
     """
 
     brokers: tuple[str, ...]
-    requirement: str
+    requirements: tuple[str, ...]
     against: str
     each_time: bool | None = None
 
@@ -270,7 +270,7 @@ def _is_about(checked: Checked, seen: Seen, verdict: VerdictRecord) -> bool:
     assert verdict.counterexample is not None
     times, tries = verdict.counterexample.again or (1, 1)
     return (
-        verdict.requirement == checked.requirement
+        verdict.requirement in checked.requirements
         and seen.address.startswith(checked.brokers)
         and checked.each_time in {None, times == tries}
     )
