@@ -12,10 +12,13 @@ to the trace (median, 95 %, worst); operations (median); and how many traces are
 shortest known. The seconds of the driver's own process are not counted.
 
     python benchmarks/kill_rate.py [--form driver] [--effort normal] [--every 5] [--seeds 0,1,2]
+    python benchmarks/kill_rate.py --keep FILE
     python benchmarks/kill_rate.py --mutants 50
     python benchmarks/kill_rate.py --beside OLD/bin/python
 
-All faults in all forms take hours on two cores; `--every N` takes every N-th. `--beside` gives the
+All faults in all forms take hours on two cores; `--every N` takes every N-th. `--keep FILE` writes
+each result as a line of JSON, and a case that FILE already has is not hunted again. It belongs to
+one state of the sources. `--beside` gives the
 same faults, behind a driver, to the `check` of another brokerproof with its default options: the
 Python that it is installed for. Its seconds are those of the whole check.
 """
@@ -191,12 +194,33 @@ def _hunted_by_another(case: Case) -> Hunted | str:
     return Hunted(seconds, 0, 0 if own else None, frozenset(broken - own))
 
 
-def _all_hunted(every: Sequence[Case], jobs: int) -> Iterator[tuple[Case, Hunted | str]]:
-    """Yield each case and what came of it, in order."""
-    for start in range(0, len(every), CASES_PER_PROCESS):
-        some = every[start : start + CASES_PER_PROCESS]
+class _Kept(msgspec.Struct):
+    case: Case
+    came: Hunted | str
+
+
+def _kept_in(file: Path | None) -> dict[Case, Hunted | str]:
+    lines = file.read_bytes().splitlines() if file and file.exists() else ()
+    return {
+        kept.case: kept.came for kept in (msgspec.json.decode(line, type=_Kept) for line in lines)
+    }
+
+
+def _all_hunted(
+    every: Sequence[Case], jobs: int, keep: Path | None
+) -> Iterator[tuple[Case, Hunted | str]]:
+    """Yield each case and what came of it: those kept in a file, then the others in order."""
+    kept = _kept_in(keep)
+    yield from ((case, kept[case]) for case in every if case in kept)
+    left = [case for case in every if case not in kept]
+    for start in range(0, len(left), CASES_PER_PROCESS):
+        some = left[start : start + CASES_PER_PROCESS]
         with ProcessPoolExecutor(jobs) as pool:
-            yield from zip(some, pool.map(hunted, some), strict=True)
+            for case, came in zip(some, pool.map(hunted, some), strict=True):
+                if keep:
+                    with keep.open("ab") as lines:
+                        lines.write(msgspec.json.encode(_Kept(case, came)) + b"\n")
+                yield case, came
 
 
 def row_of(key: tuple[str, str, str], came: Sequence[tuple[Case, Hunted]]) -> list[str]:
@@ -257,13 +281,16 @@ def main() -> None:
     options.add_argument("--beside", default="", help="the Python of another brokerproof")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument(
+        "--keep", type=lambda text: Path(text).absolute(), help="a file of results"
+    )
+    options.add_argument(
         "--seeds", type=lambda text: [int(each) for each in text.split(",")], default=[0]
     )
     chosen = options.parse_args()
     os.chdir(Path(__file__).parents[1])  # Drivers are started here, and import the tests.
     every = [*cases(chosen)]
     came: dict[tuple[str, str, str], list[tuple[Case, Hunted]]] = {}
-    for case, each in _all_hunted(every, chosen.jobs):
+    for case, each in _all_hunted(every, chosen.jobs, chosen.keep):
         if isinstance(each, str):
             print(f"left out: {case.served} {case.form}: {each}", flush=True)
             continue
