@@ -18,9 +18,10 @@ shortest known. The seconds of the driver's own process are not counted.
 
 All faults in all forms take hours on two cores; `--every N` takes every N-th. `--keep FILE` writes
 each result as a line of JSON, and a case that FILE already has is not hunted again. It belongs to
-one state of the sources. `--beside` gives the
-same faults, behind a driver, to the `check` of another brokerproof with its default options: the
-Python that it is installed for. Its seconds are those of the whole check.
+one state of the sources. A search does the same with each seed, so what it finds with the first
+seed counts for the others too. `--beside` gives the same faults, behind a driver, to the `check` of
+another brokerproof with its default options: the Python that it is installed for. Its seconds are
+those of the whole check.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, TypeAlias, get_args
 
 import msgspec
 
@@ -104,11 +105,11 @@ class Case:
 
 
 def cases(chosen: argparse.Namespace) -> Iterator[Case]:
-    """Yield the cases."""
+    """Yield the cases of the first seed."""
     for form in chosen.form or FORMS:
         for effort in chosen.effort or ("quick", "normal"):
             for served in _hunted_in(form, chosen):
-                yield from (Case(served, form, effort, seed) for seed in chosen.seeds)
+                yield Case(served, form, effort, chosen.seeds[0])
     if chosen.beside:
         yield from (
             Case(s, "driver", "normal", 0, chosen.beside) for s in _hunted_in("driver", chosen)
@@ -191,7 +192,7 @@ def _hunted_by_another(case: Case) -> Hunted | str:
     broken = {v.requirement for v in report.candidates[0].verdicts if v.verdict == "broken"}
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
     own = broken & wanted_of(case)
-    return Hunted(seconds, 0, 0 if own else None, frozenset(broken - own))
+    return Hunted(seconds, 0, 0 if own else None, frozenset(broken - own), is_drawn=False)
 
 
 class _Kept(msgspec.Struct):
@@ -206,9 +207,26 @@ def _kept_in(file: Path | None) -> dict[Case, Hunted | str]:
     }
 
 
-def _all_hunted(
-    every: Sequence[Case], jobs: int, keep: Path | None
-) -> Iterator[tuple[Case, Hunted | str]]:
+_Came: TypeAlias = tuple[Case, Hunted | str]
+
+
+def _with_all_seeds(chosen: argparse.Namespace) -> Iterator[_Came]:
+    """Yield each case and what came of it with each seed; only what is drawn depends on seeds."""
+    searched: list[tuple[Case, Hunted]] = []
+    drawn: list[Case] = []
+    for case, each in _all_hunted([*cases(chosen)], chosen.jobs, chosen.keep):
+        yield case, each
+        if isinstance(each, Hunted) and each.is_drawn:
+            drawn.append(case)
+        elif isinstance(each, Hunted) and not case.beside:
+            searched.append((case, each))
+    for seed in chosen.seeds[1:]:
+        yield from ((replace(case, seed=seed), each) for case, each in searched)
+        again = [replace(case, seed=seed) for case in drawn]
+        yield from _all_hunted(again, chosen.jobs, chosen.keep)
+
+
+def _all_hunted(every: Sequence[Case], jobs: int, keep: Path | None) -> Iterator[_Came]:
     """Yield each case and what came of it: those kept in a file, then the others in order."""
     kept = _kept_in(keep)
     yield from ((case, kept[case]) for case in every if case in kept)
@@ -288,9 +306,8 @@ def main() -> None:
     )
     chosen = options.parse_args()
     os.chdir(Path(__file__).parents[1])  # Drivers are started here, and import the tests.
-    every = [*cases(chosen)]
     came: dict[tuple[str, str, str], list[tuple[Case, Hunted]]] = {}
-    for case, each in _all_hunted(every, chosen.jobs, chosen.keep):
+    for case, each in _with_all_seeds(chosen):
         if isinstance(each, str):
             print(f"left out: {case.served} {case.form}: {each}", flush=True)
             continue

@@ -132,12 +132,14 @@ class Hunted:
 
     `seconds` are the processor's until then, or of all if it never was. `others` are requirements
     that were broken until then, and `steps` the length of the trace, which may not be the shortest.
+    `is_drawn` says that the searches did not find it: what came depends on the seed.
     """
 
     seconds: float
     operations: int
     steps: int | None
     others: frozenset[str]
+    is_drawn: bool
 
     @property
     def is_found(self) -> bool:
@@ -154,6 +156,7 @@ def hunt(subject: Subject, budget: Budget, seed: int, wanted: frozenset[str]) ->
         subject, budget, clock, report, lambda _stage, _done: None, wanted=wanted
     )
     run_exhaustive(run)
+    is_drawn = run.seconds is None
     run_stateful(run)
     broken = run.evidence.broken
     own = [len(broken[each].steps) for each in wanted if each in broken]
@@ -162,6 +165,7 @@ def hunt(subject: Subject, budget: Budget, seed: int, wanted: frozenset[str]) ->
         operations=run.operations,
         steps=min(own, default=None),
         others=frozenset(broken) - wanted,
+        is_drawn=is_drawn,
     )
 
 
