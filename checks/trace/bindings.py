@@ -476,7 +476,7 @@ class Bindings:
         return self.changed(
             queues={k: v for k, v in self.queues.items() if k in there},
             declared={k: v for k, v in self.declared.items() if k in there},
-            getters={},
+            getters={k: v for k, v in self.getters.items() if k[0] in there},
             held={},
             active=frozenset(),
             parked={},

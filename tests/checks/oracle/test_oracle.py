@@ -40,6 +40,7 @@ from brokerproof.spec.protocol.operations import (
     CloseChannel,
     Consume,
     ConsumeMode,
+    Crash,
     Declare,
     Delete,
     Drain,
@@ -51,6 +52,7 @@ from brokerproof.spec.protocol.operations import (
     Reject,
     Release,
     Reset,
+    Restart,
     SetCredit,
 )
 from examples.whole_broker_claims import everything
@@ -957,6 +959,13 @@ def test_keys_differ_where_later_messages_will_be_judged_differently(
 
 def test_keys_are_equal_where_a_queue_disregards_the_difference() -> None:
     assert key_after(DECLARED, PUBLISHED) == key_after(DECLARED, HIGH)
+
+
+def test_a_crash_that_changes_nothing_leads_to_the_same_key() -> None:
+    gets, crash = Get(channel="ch0", queue="q"), (Crash(), Restart())
+    stays = replace(DECLARED, durable=True)
+    assert key_after(stays, gets, *crash, gets) == key_after(stays, gets)
+    assert key_after(DECLARED, gets, *crash, DECLARED, gets) != key_after(DECLARED, gets)
 
 
 def test_keys_differ_by_the_name_of_a_publish_that_went_with_its_queue() -> None:
