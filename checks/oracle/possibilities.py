@@ -15,6 +15,7 @@ empty in every row, no order of events and operations that the protocol permits 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
@@ -28,9 +29,12 @@ from brokerproof.models.language.read.pointwise import (
     Pointwise,
     TooManyCases,
     World,
+    locals_of,
     merged,
+    possible_of,
     sort_key,
 )
+from brokerproof.models.language.read.pointwise_code import Local
 
 Step: TypeAlias = tuple[str, tuple[int, ...]]
 """An action of the contract and its arguments."""
@@ -123,11 +127,14 @@ class Rules:
         name, arguments = step
         if name == ONE_OF:
             return self._apply_one_of(frame, cases, step, floating)
+        stamped = self._stamps_in(frame)
         if len(cases) == 1 and not (floating or as_floating):
             # The common case by far: all is certain.
             ((world, departed, taken),) = cases
             worlds, blames = self.contract.take(frame, world, name, arguments, self.tolerated)
             if len(worlds) <= 1:
+                if stamped:
+                    worlds = [(_restamped(w, *stamped), labels) for w, labels in worlds]
                 return frozenset((w, departed | labels, taken) for w, labels in worlds), blames
         after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
         blames = []
@@ -136,8 +143,30 @@ class Rules:
             blames.extend(to_blame)
             key = taken | {step} if as_floating and name not in RECURRING else taken
             for following, labels in worlds:
-                after.setdefault((departed | labels, key), []).append(following)
+                alike = _restamped(following, *stamped) if stamped else following
+                after.setdefault((departed | labels, key), []).append(alike)
         return self.closed(frame, _folded(after), floating), blames
+
+    def _stamps_in(self, frame: Frame) -> tuple[int, int, tuple[int, ...]] | None:
+        """Return where stamps and their counters stand in a world, and the queue of each entry.
+
+        Returns None if no entry is stamped: returned messages go back to their places.
+        """
+        if self._stamps is None:
+            return None
+        entries, queues, home, *moving = self._stamps
+        if not any(frame.rows[row][0] for row in moving):
+            return None
+        return entries, queues, frame.rows[home]
+
+    @functools.cached_property
+    def _stamps(self) -> tuple[int, ...] | None:
+        local = [symbol.name for symbol in self.contract.local]
+        if "stamp" not in local:
+            return None
+        elsewhere = [symbol.name for symbol in self.contract.elsewhere]
+        rows = (self.contract.row_of(name) for name in ("home", "to_tail", "to_head"))
+        return local.index("stamp"), elsewhere.index("stamps"), *rows
 
     def _apply_one_of(
         self, frame: Frame, cases: Cases, step: Step, floating: tuple[Step, ...]
@@ -186,6 +215,33 @@ class Rules:
                 happened, _ = self.apply(frame, ready, step, as_floating=True)
                 cases |= happened
         return cases
+
+
+def _restamped(world: World, entries: int, queues: int, homes: tuple[int, ...]) -> World:
+    """Return the world with stamps as small as their order in each queue allows.
+
+    Guards compare them only with others of their queue. Without this, a message that returns again
+    and again would make ever new states, in which the broker is judged alike.
+    """
+    rest, possible = world
+    found: dict[int, set[int]] = {}
+    for home, each in zip(homes, possible, strict=True):
+        found.setdefault(home, set()).update(local[entries] for local in locals_of(each))
+    rank = {home: {s: n for n, s in enumerate(sorted(stamps))} for home, stamps in found.items()}
+    counters = tuple(len(rank.get(queue, ())) for queue in range(len(rest[queues])))
+    if counters == rest[queues]:
+        return world
+
+    def restamped(local: Local, home: int) -> Local:
+        return (*local[:entries], rank[home][local[entries]], *local[entries + 1 :])
+
+    return (
+        (*rest[:queues], counters, *rest[queues + 1 :]),
+        tuple(
+            possible_of(restamped(local, home) for local in locals_of(each))
+            for home, each in zip(homes, possible, strict=True)
+        ),
+    )
 
 
 def _folded(after: dict[tuple[frozenset[str], frozenset[Step]], list[World]]) -> Cases:

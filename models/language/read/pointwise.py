@@ -161,7 +161,7 @@ class Pointwise:
             return ()
         rest, entries = world
         if frozenset in map(type, entries):
-            entries = tuple([min(_set_of(possible)) for possible in entries])
+            entries = tuple([min(locals_of(possible)) for possible in entries])
         return met(frame.rows, frame.sizes, rest, entries, *arguments)
 
     def _start(self, symbol: Symbol) -> int:
@@ -189,7 +189,7 @@ def _fold(found: set[tuple[Possible, ...]]) -> set[tuple[Possible, ...]]:
             for entries in found:
                 others = (*entries[:k], *entries[k + 1 :])
                 mine = agreeing.get(others)
-                both = entries[k] if mine is None else _set_of(mine) | _set_of(entries[k])
+                both = entries[k] if mine is None else locals_of(mine) | locals_of(entries[k])
                 agreeing[others] = both
             found = {(*others[:k], both, *others[k:]) for others, both in agreeing.items()}
     return found
@@ -198,14 +198,16 @@ def _fold(found: set[tuple[Possible, ...]]) -> set[tuple[Possible, ...]]:
 def sort_key(world: World) -> tuple[Rest, tuple[tuple[Local, ...], ...]]:
     """Return a sort key for worlds, so that no result depends on the order of a set."""
     rest, entries = world
-    return rest, tuple(tuple(sorted(_set_of(possible))) for possible in entries)
+    return rest, tuple(tuple(sorted(locals_of(possible))) for possible in entries)
 
 
-def _set_of(possible: Possible) -> frozenset[Local]:
+def locals_of(possible: Possible) -> frozenset[Local]:
+    """Return the possible local states of an element."""
     return possible if isinstance(possible, frozenset) else frozenset((possible,))
 
 
-def _possible(locals_: Iterable[Local]) -> Possible:
+def possible_of(locals_: Iterable[Local]) -> Possible:
+    """Return an element with these possible local states."""
     found = frozenset(locals_)
     return next(iter(found)) if len(found) == 1 else found
 
@@ -239,7 +241,7 @@ def _take_slowly(
         return _take_in_each(code, frame, world, at, arguments, tolerated)
     results: Taken = []
     blames: list[Blame] = []
-    cases: Iterable[Local | None] = (None,) if at is None else _set_of(entries[at])
+    cases: Iterable[Local | None] = (None,) if at is None else locals_of(entries[at])
     for own in cases:
         possible, blame = _restrict(code, frame, world, own, at, arguments)
         if blame.keys() <= tolerated:
@@ -260,7 +262,7 @@ def _take_in_each(
 ) -> tuple[Taken, list[Blame]]:
     """Take an action in each certain world that a world represents."""
     rest, entries = world
-    possible = [sorted(_set_of(each)) for each in entries]
+    possible = [sorted(locals_of(each)) for each in entries]
     if math.prod(map(len, possible)) > SPLIT_MAX:
         raise TooManyCases(f"a guard relates what more than {SPLIT_MAX} possible worlds differ in")
     results: Taken = []
@@ -296,7 +298,7 @@ def _restrict(
             for label, holds in code.wide
             if not holds(rows, sizes, rest, entries, *arguments)
         }
-    possible = [_set_of(each) for each in entries]
+    possible = [locals_of(each) for each in entries]
     if at is not None and own is not None:
         possible[at] = frozenset((own,))
     for label, holds in code.each:
@@ -328,4 +330,4 @@ def _update(
     if at is not None and code.mine is not None:
         after[at] = (code.mine(rows, sizes, rest, own, *arguments),)
     new_rest = rest if code.rest is None else code.rest(rows, sizes, rest, own, *arguments)
-    return new_rest, tuple(map(_possible, after))
+    return new_rest, tuple(map(possible_of, after))
