@@ -1,4 +1,7 @@
-"""Text files in blocks of whole lines, so that memory does not grow with the file."""
+"""Text files in blocks of whole lines, so that memory does not grow with the file.
+
+A byte order mark at the beginning belongs to no line: editors and shells of Windows write one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Final, NamedTuple
 
 from brokerproof.pipeline.tables import UnreadableHistory
 
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 BLOCK_BYTES: Final = 1 << 22
 LINE_BYTES_MAX: Final = 1 << 24
 """A line longer than 16 MiB is no record of anything, and its file is refused."""
@@ -33,12 +37,18 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
                         f"{path}: a line from {first} on is longer than {LINE_BYTES_MAX} bytes"
                     )
                 if lines:
-                    yield Block(first, lines)
+                    yield _block(first, lines)
                     first += len(lines)
     except OSError as error:
         raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
     if rest:
-        yield Block(first, [rest])
+        yield _block(first, [rest])
+
+
+def _block(first: int, lines: list[bytes]) -> Block:
+    if first == 1:
+        lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+    return Block(first, lines)
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
+from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK
 from brokerproof.pipeline.readers.rejected_rows import Chunk, Rejected
 from brokerproof.pipeline.tables import UnreadableHistory, records_of
 from brokerproof.spec.histories import Record
@@ -123,8 +124,9 @@ def source_of(path: Path) -> Source:
             )
     if by_name is not None:
         return by_name
+    beginning = beginning.removeprefix(BYTE_ORDER_MARK).lstrip()
     for source in SOURCES.values():
-        if source.looks_so(beginning.lstrip()):
+        if source.looks_so(beginning):
             return source
     known = ", ".join(SOURCES)
     raise UnreadableHistory(

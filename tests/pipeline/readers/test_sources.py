@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from brokerproof.pipeline import tables
-from brokerproof.pipeline.readers import conversion, json_lines, sources
+from brokerproof.pipeline.readers import blocks, conversion, json_lines, sources
 from brokerproof.pipeline.readers.json_lines import lines_of
 from brokerproof.pipeline.readers.rejected_rows import (
     CATEGORIES,
@@ -54,6 +54,23 @@ def test_every_recording_is_known_by_its_name_and_by_its_beginning(tmp_path: Pat
     for path in ALL:
         copy = Path(shutil.copy(path, tmp_path / f"{path.stem}-copy"))
         assert sources.source_of(copy).name == FORMS[path.name]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path, path: Path) -> None:
+    marked = tmp_path / f"{path.stem}-copy"
+    found = []
+    for mark in (b"", blocks.BYTE_ORDER_MARK):
+        marked.write_bytes(mark + path.read_bytes())
+        found.append(list(sources.read(marked)))
+    assert found[0] == found[1]
+
+
+def test_a_byte_order_mark_anywhere_else_is_wrong(tmp_path: Path) -> None:
+    path = crashes(tmp_path / "history.jsonl", 2)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\n" + blocks.BYTE_ORDER_MARK))
+    rejected = [each for each in sources.read(path) if isinstance(each, Rejected)]
+    assert [row.line for row in rejected] == [2, 3, 4]
 
 
 def test_a_table_is_known_by_its_beginning(tmp_path: Path) -> None:
