@@ -14,7 +14,12 @@ from brokerproof.pipeline.tables import UnreadableHistory
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 BLOCK_BYTES: Final = 1 << 22
 LINE_BYTES_MAX: Final = 1 << 24
-"""A line longer than 16 MiB is no record of anything, and its file is refused."""
+"""A line longer than 16 MiB is no record of anything."""
+
+TOO_LONG: Final = b"\xff too long"
+"""Stands for a longer line, whose bytes are not kept; no form reads it, since it is not UTF-8."""
+
+WHY_TOO_LONG: Final = f"the line has more than {LINE_BYTES_MAX:,} bytes"
 
 
 class Block(NamedTuple):
@@ -32,10 +37,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
         with path.open("rb") as file:
             while read := file.read(size):
                 *lines, rest = (rest + read).split(b"\n")
-                if len(rest) > LINE_BYTES_MAX or max(map(len, lines), default=0) > LINE_BYTES_MAX:
-                    raise UnreadableHistory(
-                        f"{path}: a line from {first} on is longer than {LINE_BYTES_MAX} bytes"
-                    )
+                rest = rest[: LINE_BYTES_MAX + 1]  # too long, whatever else is in the line
                 if lines:
                     yield _block(first, lines)
                     first += len(lines)
@@ -48,6 +50,8 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
 def _block(first: int, lines: list[bytes]) -> Block:
     if first == 1:
         lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+    if max(map(len, lines)) > LINE_BYTES_MAX:
+        lines = [line if len(line) <= LINE_BYTES_MAX else TOO_LONG for line in lines]
     return Block(first, lines)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from brokerproof.pipeline.readers.blocks import numbered_lines
+from brokerproof.pipeline.readers.blocks import TOO_LONG, WHY_TOO_LONG, numbered_lines
 
 DEPTH_MAX: Final = 64
 FORM_TOKENS_MAX: Final = 1 << 20
@@ -62,7 +62,8 @@ def forms(path: Path) -> Iterator[tuple[int, Value | Unreadable]]:
         try:
             found = _tokens(line.decode())
         except (Unreadable, UnicodeDecodeError) as error:
-            yield start or number, Unreadable(str(error))
+            why = WHY_TOO_LONG if line == TOO_LONG else str(error)
+            yield start or number, Unreadable(why)
             start, tokens, depth = 0, [], 0
             continue
         if not tokens and (form := _whole(found)) is not None:

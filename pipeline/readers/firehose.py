@@ -47,7 +47,7 @@ import numpy.typing as npt
 
 from brokerproof.pipeline.readers.blocks import blocks, numbered_lines
 from brokerproof.pipeline.readers.firehose_text import is_text_form, text_rows
-from brokerproof.pipeline.readers.json_lines import UNDECODABLE, complaint
+from brokerproof.pipeline.readers.json_lines import UNDECODABLE, complaint, rejected_line
 from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.rows import Used, name_of
 from brokerproof.pipeline.tables import UnreadableHistory
@@ -146,9 +146,7 @@ def _rows(path: Path) -> Iterator[Numbered]:
         try:
             yield line, _decode(text)
         except UNDECODABLE as error:
-            category, reason = complaint(error)
-            shown = text.decode("utf-8", "replace")
-            yield line, reject(category, reason, str(path), line, shown)
+            yield line, rejected_line(error, str(path), line, text)
 
 
 def _row(path: Path, line: int, fields: dict[str, object] | str) -> Row | Rejected:
@@ -157,8 +155,7 @@ def _row(path: Path, line: int, fields: dict[str, object] | str) -> Row | Reject
     try:
         return msgspec.convert(fields, Row)
     except msgspec.ValidationError as error:
-        category, reason = complaint(error)
-        return reject(category, reason, str(path), line)
+        return reject(*complaint(error), str(path), line)
 
 
 def _identity(row: Row, told_apart_by: str) -> str | None:

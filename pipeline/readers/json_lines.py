@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from brokerproof.pipeline.readers.blocks import blocks
+from brokerproof.pipeline.readers.blocks import TOO_LONG, WHY_TOO_LONG, blocks
 from brokerproof.pipeline.readers.rejected_rows import Category, Chunk, Rejected, reject
 from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.tables import batch_of, require_version, said
@@ -48,6 +48,13 @@ def lines_of(records: Iterable[Record]) -> Iterator[bytes]:
     for record in records:
         # msgspec leaves out a default only if it is the very same object.
         yield encoder.encode(said(msgspec.structs.asdict(record))) + b"\n"
+
+
+def rejected_line(error: Exception, file: str, number: int, line: bytes) -> Rejected:
+    """Return a line that did not decode as a rejected row."""
+    if line == TOO_LONG:
+        return reject("unreadable", WHY_TOO_LONG, file, number)
+    return reject(*complaint(error), file, number, line.decode("utf-8", "replace"))
 
 
 def complaint(error: Exception) -> tuple[Category, str]:
@@ -84,8 +91,7 @@ def _one_by_one(
         try:
             records.append(_decode(line))
         except UNDECODABLE as error:
-            category, reason = complaint(error)
-            aside.append(reject(category, reason, file, number, line.decode("utf-8", "replace")))
+            aside.append(rejected_line(error, file, number, line))
         else:
             numbers.append(number)
     return numbers, records

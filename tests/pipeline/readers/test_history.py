@@ -134,11 +134,31 @@ def test_blocks_are_of_whole_lines(tmp_path: Path) -> None:
         assert firsts == [1 + sum(len(b.lines) for b in found[:n]) for n in range(len(found))]
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [1, 4, 7, 64, 1000])
+def test_a_line_that_is_too_long_is_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(blocks, "LINE_BYTES_MAX", 10)
-    path = of_bytes(tmp_path, b"a" * 11)
-    with pytest.raises(UnreadableHistory, match="a line from 1 on is longer than 10 bytes"):
-        list(blocks.blocks(path, 4))
+    long = [b"x" * length for length in (11, 25, 300)]
+    lines = [long[0], b"a" * 10, long[1], b"", long[2]]
+    found = [
+        line
+        for block in blocks.blocks(of_bytes(tmp_path, b"\n".join(lines)), size)
+        for line in block.lines
+    ]
+    assert found == [blocks.TOO_LONG if line in long else line for line in lines]
+
+
+@pytest.mark.parametrize("padding", [b" ", b"x"])
+def test_the_rows_around_a_line_that_is_too_long_are_read(tmp_path: Path, padding: bytes) -> None:
+    long = CRASH + padding * blocks.LINE_BYTES_MAX
+    records, aside = read(of_bytes(tmp_path, b"\n".join([long, CRASH, long, CRASH])))
+    assert len(records) == 2
+    assert [(row.line, row.reason, row.text) for row in aside] == [
+        (line, "the line has more than 16,777,216 bytes", "") for line in (1, 3)
+    ]
+    records, aside = read(of_bytes(tmp_path, long[: blocks.LINE_BYTES_MAX]))
+    assert (len(records), len(aside)) == ((1, 0) if padding == b" " else (0, 1))
 
 
 def test_bad_rows_stand_at_their_lines_in_every_block(

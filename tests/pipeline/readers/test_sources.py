@@ -73,6 +73,21 @@ def test_a_byte_order_mark_anywhere_else_is_wrong(tmp_path: Path) -> None:
     assert [row.line for row in rejected] == [2, 3, 4]
 
 
+@pytest.mark.parametrize("name", ["history.jsonl", "queue.edn", "trace.log"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_line_that_is_too_long_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: int
+) -> None:
+    longest = max(map(len, (RECORDINGS / name).read_bytes().splitlines()))
+    monkeypatch.setattr(blocks, "LINE_BYTES_MAX", longest)
+    path = tmp_path / name
+    path.write_bytes((RECORDINGS / name).read_bytes() + b"x" * (longest + more))
+    aside = [each for each in sources.read(path) if isinstance(each, Rejected)]
+    assert [row.category for row in aside if blocks.WHY_TOO_LONG in row.reason] == (
+        ["unreadable"] * more
+    )
+
+
 def test_a_table_is_known_by_its_beginning(tmp_path: Path) -> None:
     tables.write(tmp_path / "table", [Record(op="crash", start=1)])
     assert sources.source_of(tmp_path / "table").name == "parquet"
