@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from brokerproof.pipeline.intervals.idle import idle_of, idle_spans, latest_times, of_consumers
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
+from brokerproof.pipeline.intervals.streams import ambiguous, clock_step, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement
@@ -27,11 +27,11 @@ def judged_alone(
     """
     control = control_of(history, begins_late=begins_late, known=known)
     history = with_numbered_names(history)
-    torn = ambiguous(contradictions(history, control))
+    torn = contradictions(history, control)
     if stalled_after is not None:
         spans = idle_spans(of_consumers(history), control, stalled_after)
         control.idle = idle_of(spans, control, latest_times(history), stalled_after)
-    messages = by_message(history, control, torn)
+    messages = by_message(history, control, ambiguous(torn))
     found = [messages.violations, *by_queue(messages.intervals, control)]
     wrong, coverage = concluded(found, [messages.coverage], control)
     queues = sorted(keys_of(history))
@@ -44,4 +44,5 @@ def judged_alone(
         undeclared,
         stalled_after=stalled_after,
         begins_late=begins_late,
+        clock_step=clock_step(torn),
     )

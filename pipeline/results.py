@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from brokerproof.pipeline.intervals.streams import ClockStep
 from brokerproof.pipeline.intervals.subscriptions import Key
 
 COVERAGE: Final = pa.schema(
@@ -42,6 +43,7 @@ class Judgement:
     """The judgement of a history; `undeclared` are the queues of unknown order.
 
     `stalled_after` and `begins_late` are its options; witnesses are judged with the same.
+    `clock_step` is where a recorder's clock went back the most, if it did.
     """
 
     violations: pa.Table
@@ -51,6 +53,7 @@ class Judgement:
     undeclared: tuple[Key, ...] = ()
     stalled_after: int | None = None
     begins_late: bool = False
+    clock_step: ClockStep | None = None
 
 
 def added(tables: Iterable[pa.Table]) -> Coverage:

@@ -44,6 +44,26 @@ _ARROW: Final[dict[Content, pa.DataType]] = {
 }
 
 
+_SPARK: Final = {
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.int64(): "long",
+    pa.int32(): "int",
+    pa.int16(): "short",
+    pa.int8(): "byte",
+    pa.bool_(): "boolean",
+}
+
+
+def in_spark(schema: pa.Schema) -> str:
+    """Return the columns of a table in Spark's words.
+
+    >>> in_spark(pa.schema([("run", pa.string()), ("start", pa.int64())]))
+    '`run` string, `start` long'
+    """
+    return ", ".join(f"`{each.name}` {_SPARK[each.type]}" for each in schema)
+
+
 class UnreadableHistory(Exception):
     """A file is no readable history; the message is one line that names file and field."""
 

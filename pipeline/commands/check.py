@@ -51,7 +51,7 @@ from brokerproof.pipeline.readers.sources import SOURCES
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.spark.on_spark import judged_on_spark
 from brokerproof.pipeline.spark.session import interruptibly, memory_mb, session
-from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, records_of
+from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, file_and_line, records_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -409,6 +409,13 @@ def _rejected(read: Converted, judgement: Judgement, account: Account) -> Iterat
         yield f"rejected: {each}"
     if many > len(rows[:SHOWN_MAX]):
         yield f"rejected: {many - len(rows[:SHOWN_MAX]):,} more"
+    if (step := judgement.clock_step) is not None:
+        number, line = file_and_line(step.place)
+        yield (
+            f"{read.files[number]}:{line}: the clock of the recorder went back by at least "
+            f"{step.by:,}, or the positions are wrong: the {account.by_category['out of order']:,} "
+            "rows out of order are about messages whose deliveries contradict others for that"
+        )
     if read.account.rejected:
         yield "what was rejected is missing from the history and may make the rest look wrong"
     if many := account.by_category["not told apart"]:

@@ -4,13 +4,16 @@ The positions of a subscriber's deliveries give their order. Two deliveries at o
 seen before an earlier one can have been made, are an error of the recorder, whatever the broker
 did. Rules rely on positions, so all records of the messages of such deliveries are rejected. All
 deliveries to a subscriber must be in the table.
+
+If the clock of a recorder goes back once, most deliveries contradict others until it has caught up.
+The delivery that was seen most too early is the first one after that, and shows the size at least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from brokerproof.pipeline.dominance import Early, Late, overtaken, running_least
 from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.names import NO_ROW, Ints, is_one_of, joint, numbers, ranks, texts
+from brokerproof.pipeline.tables import PLACE
 from brokerproof.spec.histories import NEVER
 
 Ambiguous: TypeAlias = Mapping[tuple[str, str, str], str]
@@ -44,10 +48,28 @@ COLUMNS: Final = (
     "end",
     "position",
     "outcome",
+    PLACE,
 )
 """The columns that are read."""
 
-FOUND: Final = pa.schema([(name, pa.string()) for name in ("run", "queue", "message", "reason")])
+KEY: Final = ("run", "queue", "message")
+FOUND: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in (*KEY, "reason")),
+        ("too_early", pa.int64()),
+        (PLACE, pa.int64()),
+    ]
+)
+"""A message of contradictory deliveries. `too_early` is by how much the delivery at the place was
+seen before the latest of those in front can have been made, 0 if it was not.
+"""
+
+
+class ClockStep(NamedTuple):
+    """The clock of a recorder went back: by how much at least, and the first delivery after it."""
+
+    by: int
+    place: int
 
 
 def contradictions(history: pa.Table, control: Control) -> pa.Table:
@@ -66,16 +88,31 @@ def contradictions(history: pa.Table, control: Control) -> pa.Table:
         order = np.lexsort((position, stream))
     of, at = stream[order], position[order]
     reason = np.zeros(order.size, dtype=np.int64)
-    if _goes_against_time(of, start[order], end[order]):
+    too_early = _too_early(of, start[order], end[order])
+    if too_early.any():
         reason[_against_time(of, at, start[order], end[order])] = 2
     twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
     reason[twice] = reason[twice + 1] = 1
     wrong = np.flatnonzero(reason)
-    named_by = pa.array(rows[order[wrong]])
-    columns = [texts(history.column(name), named_by) for name in FOUND.names[:-1]]
-    why = pa.array([TWICE, AGAINST_TIME]).take(pa.array(reason[wrong] - 1))
-    found = pa.table([*columns, why], schema=FOUND).group_by(FOUND.names[:-1])
-    return found.aggregate([("reason", "max")]).rename_columns(FOUND.names)
+    named_by = rows[order[wrong]]
+    found = {name: texts(history.column(name), pa.array(named_by)) for name in KEY}
+    found["reason"] = pa.array([TWICE, AGAINST_TIME]).take(pa.array(reason[wrong] - 1))
+    found["too_early"] = too_early[wrong]
+    found[PLACE] = numbers(history, PLACE)[named_by]
+    rest = (("reason", "descending"), ("too_early", "descending"), (PLACE, "ascending"))
+    in_order = pa.table(found, schema=FOUND).sort_by([*((k, "ascending") for k in KEY), *rest])
+    first = [(name, "first") for name, _ in rest]
+    return in_order.group_by(KEY, use_threads=False).aggregate(first).rename_columns(FOUND.names)
+
+
+def clock_step(found: pa.Table) -> ClockStep | None:
+    """Return the greatest step back of a clock in a table of contradictions, or None."""
+    by = pc.max(found.column("too_early")).as_py()
+    if not by:
+        return None
+    return ClockStep(
+        by, pc.min(found.filter(pc.equal(found.column("too_early"), by))[PLACE]).as_py()
+    )
 
 
 @dataclass(frozen=True)
@@ -108,7 +145,7 @@ def stretches(history: pa.Table) -> Stretches | None:
     of, rows = stream[order], rows[order]
     position = numbers(history, "position")[rows]
     start, end = numbers(history, "start")[rows], numbers(history, "end", NEVER)[rows]
-    if not _ascends(of, position, strictly=True) or _goes_against_time(of, start, end):
+    if not _ascends(of, position, strictly=True) or _too_early(of, start, end).any():
         return None
     begins = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
     ends = np.append(begins[1:], of.size) - 1
@@ -157,13 +194,13 @@ def _ascends(stream: Ints, values: Ints, *, strictly: bool = False) -> bool:
     return bool((goes_on | (stream[1:] != stream[:-1])).all())
 
 
-def _goes_against_time(stream: Ints, start: Ints, end: Ints) -> bool:
-    """Return whether a delivery was seen before an earlier one can have been made."""
-    if _ascends(stream, start):
-        return bool(((end[1:] < start[:-1]) & (stream[1:] == stream[:-1])).any())
-    begins = np.append(True, stream[1:] != stream[:-1])
-    latest = -running_least(-start, begins)
-    return bool(((end[1:] < latest[:-1]) & ~begins[1:]).any())
+def _too_early(stream: Ints, start: Ints, end: Ints) -> Ints:
+    """Return by how much each delivery was seen before an earlier one can have been made."""
+    latest = start
+    if not _ascends(stream, start):
+        latest = -running_least(-start, np.append(True, stream[1:] != stream[:-1]))
+    early = np.where(stream[1:] == stream[:-1], latest[:-1] - end[1:], 0)
+    return np.append(0, np.maximum(early, 0))[: stream.size]
 
 
 def _against_time(stream: Ints, position: Ints, start: Ints, end: Ints) -> Ints:

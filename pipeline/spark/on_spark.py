@@ -33,11 +33,11 @@ from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueue
 from brokerproof.pipeline.intervals.streams import COLUMNS as STREAMS
 from brokerproof.pipeline.intervals.streams import FOUND as CONTRADICTIONS
 from brokerproof.pipeline.intervals.streams import (
-    NONE_AMBIGUOUS,
     Ambiguous,
     Stretches,
     ambiguous,
     are_in_order,
+    clock_step,
     contradictions,
     stretches,
 )
@@ -49,7 +49,7 @@ from brokerproof.pipeline.results import COVERAGE, Judgement
 from brokerproof.pipeline.rules.violations import none, strongest
 from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL, by_message, by_queue, concluded
-from brokerproof.pipeline.tables import PLACE, SCHEMA, records_of
+from brokerproof.pipeline.tables import PLACE, SCHEMA, in_spark, records_of
 from brokerproof.spec.histories import CONTROL, MUST_HAVE, Record, Result
 
 if TYPE_CHECKING:
@@ -131,21 +131,22 @@ def judged_on_spark(
     seen = first_look(history, sizes)
     progress("reading what is about no single message")
     control = control_on_spark(history, begins_late=begins_late, known=known)
-    torn = NONE_AMBIGUOUS
+    torn = CONTRADICTIONS.empty_table()
     if not seen.in_order:
         progress("following the deliveries to each consumer")
-        torn = ambiguous(_contradictions(history, seen, control))
+        torn = _contradictions(history, seen, control)
     if stalled_after is not None:
         progress("looking when consumers were free")
         control.idle = _idle_on_spark(history, control, stalled_after, _parts(history, seen))
     progress(f"judging {seen.rows:,} records")
-    told = _told(history, seen, control, torn, None)
+    rejected = ambiguous(torn)
+    told = _told(history, seen, control, rejected, None)
     left = left_to(told.summaries, control.window_of)
     again = none()
     if left.num_rows:
         failing = len(_slices_of(left))
         progress(f"judging {failing:,} slices again, for what was left to them")
-        again = _told(history, seen, control, torn, left).violations
+        again = _told(history, seen, control, rejected, left).violations
     wrong, coverage = concluded([told.violations, again], [told.coverage], control)
     return Judgement(
         wrong,
@@ -155,6 +156,7 @@ def judged_on_spark(
         tuple(control.undeclared(sorted(seen.queues))),
         stalled_after=stalled_after,
         begins_late=begins_late,
+        clock_step=clock_step(torn),
     )
 
 
@@ -287,7 +289,7 @@ def _contradictions(history: DataFrame, seen: Seen, control: Control) -> pa.Tabl
     of_subscribers = given.select(*STREAMS).repartition(parts, "run", "queue", "consumer")
     found = of_subscribers.mapInArrow(
         lambda batches: _contradicting(batches, known.value),
-        ", ".join(f"{name} string" for name in CONTRADICTIONS.names),
+        in_spark(CONTRADICTIONS),
     ).toArrow()
     known.destroy()
     return found.cast(CONTRADICTIONS)
@@ -317,7 +319,8 @@ def _told(
     together = f.coalesce(f.col("message"), f.col("start").cast("string"))
     messages = history.filter(~f.col("op").isin(list(_ONLY_CONTROL))).select(*PLAIN, _coded())
     intervals = messages.repartition(parts, "run", "queue", together).mapInArrow(
-        lambda batches: _messages(batches, *known.value), _intervals_schema()
+        lambda batches: _messages(batches, *known.value),
+        f"{in_spark(INTERVALS)}, what string, {TOLD} binary",
     )
     results = intervals.repartition(parts, *_OF_SLICE).mapInArrow(
         lambda batches: _slices(batches, known.value[0], known.value[-1]),
@@ -372,18 +375,6 @@ def _decoded(table: pa.Table) -> pa.Table:
             column = known.take(column.indices)
         table = table.append_column(name, column)
     return table
-
-
-def _intervals_schema() -> str:
-    kinds = {
-        pa.string(): "string",
-        pa.int64(): "long",
-        pa.int32(): "int",
-        pa.int16(): "short",
-        pa.int8(): "byte",
-    }
-    columns = [f"`{each.name}` {kinds[each.type]}" for each in INTERVALS]
-    return ", ".join([*columns, "what string", f"{TOLD} binary"])
 
 
 def _messages(
@@ -491,10 +482,9 @@ def _idle_on_spark(history: DataFrame, control: Control, bound: int, parts: int)
     known = history.sparkSession.sparkContext.broadcast(control)
     chosen = history.filter(f.col("op").isin(list(idle.KINDS)) & (f.col("outcome") != "failed"))
     of_consumers = chosen.select(*idle.COLUMNS).repartition(parts, "run", "consumer")
-    kinds = {pa.string(): "string", pa.int64(): "long"}
     spans = of_consumers.mapInArrow(
         lambda batches: _idle_in_part(batches, known.value, bound),
-        ", ".join(f"{each.name} {kinds[each.type]}" for each in idle.SCHEMA),
+        in_spark(idle.SCHEMA),
     ).toArrow()
     known.destroy()
     latest = history.groupBy("run").agg(f.max("start")).collect()

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
 from brokerproof.pipeline.readers.sources import source_of
-from brokerproof.pipeline.tables import PLACE, SCHEMA, UnreadableHistory, place_of
+from brokerproof.pipeline.tables import PLACE, SCHEMA, UnreadableHistory, in_spark, place_of
 
 SUFFIXES: Final = ("parquet", "jsonl", "ndjson")
 """The suffixes of the files that are read."""
@@ -31,14 +31,7 @@ ROWS_AND_TOLD: Final = pa.schema(
 )
 """Records, and beside them encoded states; all may be null."""
 
-_KINDS: Final = {
-    pa.string(): "string",
-    pa.int64(): "long",
-    pa.int32(): "int",
-    pa.bool_(): "boolean",
-    pa.binary(): "binary",
-}
-ROWS_IN_SPARK: Final = ", ".join(f"`{each.name}` {_KINDS[each.type]}" for each in ROWS_AND_TOLD)
+ROWS_IN_SPARK: Final = in_spark(ROWS_AND_TOLD)
 
 
 class FileTold(msgspec.Struct, kw_only=True):

@@ -401,6 +401,35 @@ def test_what_is_compressed_is_refused_whatever_its_name_says(tmp_path: Path, re
     assert "give it a name without .jsonl, and unpack it with: gunzip" in result.output
 
 
+def test_that_a_clock_went_back_is_said_once(tmp_path: Path, report: Path) -> None:
+    def night(back: int) -> list[Record]:
+        return [
+            record
+            for n in range(30)
+            for record in (
+                Record(op="publish", queue="q", message=f"m{n}", start=n, end=n),
+                Record(
+                    op="deliver",
+                    queue="q",
+                    message=f"m{n}",
+                    consumer="c",
+                    position=n,
+                    start=100 + 10 * n - (back if n >= 10 else 0),
+                    end=104 + 10 * n - (back if n >= 10 else 0),
+                ),
+            )
+        ]
+
+    path = written(tmp_path / "night.jsonl", night(50))
+    result = run(path, "--report", report)
+    told = f"{path}:23: the clock of the recorder went back by at least 36, or the positions are"
+    assert result.output.count("the clock") == 1
+    assert told in result.output
+    assert "the 16 rows out of order are about messages" in result.output
+    assert "16 out of order" in result.output
+    assert "the clock" not in run(written(path, night(0)), "--report", report).output
+
+
 def test_the_help_says_what_one_has_to_know() -> None:
     told = " ".join(run("--help").output.split())
     assert "ns, us, ms, s, min" in told

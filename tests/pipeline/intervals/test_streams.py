@@ -7,7 +7,13 @@ import random
 import pytest
 
 from brokerproof.pipeline.intervals.control import Control
-from brokerproof.pipeline.intervals.streams import are_in_order, contradictions, stretches
+from brokerproof.pipeline.intervals.streams import (
+    ClockStep,
+    are_in_order,
+    clock_step,
+    contradictions,
+    stretches,
+)
 from brokerproof.spec.histories import Record
 from tests.pipeline.recorders import recorded, table_of
 
@@ -64,3 +70,23 @@ def test_parts_in_any_order_are_passed() -> None:
     late = Record(op="deliver", queue="q", message="m9", consumer="c", position=9, start=1, end=2)
     assert not in_parts([*given, late], 1)
     assert not in_parts([*given[:4], late], 5)
+
+
+def steady(*, back: int, at: int) -> list[Record]:
+    """Return deliveries that take 4 each, one every 10, by a clock that goes back once."""
+    starts = [1000 + 10 * n - (back if n >= at else 0) for n in range(60)]
+    return [
+        recorded("deliver", start, start + 4, message=f"m{n}", consumer="c", position=n)
+        for n, start in enumerate(starts)
+    ]
+
+
+@pytest.mark.parametrize("at", [1, 30, 59])
+def test_a_clock_that_goes_back_is_told_once_with_its_place_and_size(at: int) -> None:
+    for back in (0, 9, 15, 100, 350):
+        table = table_of(steady(back=back, at=at))
+        found = contradictions(table, Control.of([]))
+        seen = max(0, back - 14)  # from the start before it to the end after it
+        place = table.column("place")[at].as_py()
+        assert clock_step(found) == (ClockStep(seen, place) if seen else None)
+        assert bool(found.num_rows) == bool(seen)

@@ -24,6 +24,7 @@ from brokerproof.pipeline.spark.on_spark import Sizes, first_look, judged_on_spa
 from brokerproof.pipeline.stages import SETTLES_NOTHING
 from brokerproof.pipeline.tables import Part, batch_of
 from brokerproof.spec.histories import Record
+from tests.pipeline.intervals.test_streams import steady
 from tests.pipeline.made_histories import history_table
 from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.test_kernels_agree import recording
@@ -52,6 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def history() -> pa.Table:
     made = history_table(SEEDS)
     others = [Record(op="reject", queue="q", message="m", consumer="c", position=0, start=7)]
+    others += [replace(each, run="clock") for each in steady(back=100, at=30)]
     for alter in ALTERATIONS:
         for seed in range(400, 420):
             run = f"{alter.__name__} {seed}"
@@ -80,6 +82,7 @@ def assert_alike(one: Judgement, other: Judgement) -> None:
     assert one.violations.to_pylist() == other.violations.to_pylist()
     assert one.coverage == other.coverage
     assert (one.queues, one.undeclared) == (other.queues, other.undeclared)
+    assert one.clock_step == other.clock_step
     keys = [("place", "ascending")]
     assert one.aside.sort_by(keys).to_pylist() == other.aside.sort_by(keys).to_pylist()
 
@@ -90,6 +93,7 @@ def test_spark_says_what_is_said_alone(spark: SparkSession, history: pa.Table, p
     reasons = set(alone.aside.column("reason").to_pylist())
     assert {SETTLES_NOTHING, TWICE} <= reasons
     assert alone.undeclared
+    assert alone.clock_step is not None
     assert_alike(judged_on_spark(spark, [parts]), alone)
 
 
