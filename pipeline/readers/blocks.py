@@ -1,15 +1,32 @@
 """Text files in blocks of whole lines, so that memory does not grow with the file.
 
-A byte order mark at the beginning belongs to no line: editors and shells of Windows write one.
+A file compressed by gzip or zstd is unpacked while it is read, whatever its name. A byte order mark
+at the beginning belongs to no line: editors and shells of Windows write one.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
+
+import pyarrow as pa
 
 from brokerproof.pipeline.tables import UnreadableHistory
+
+PACKED: Final = {
+    b"\x1f\x8b": "gzip -dc",
+    b"\x28\xb5\x2f\xfd": "zstd -dc",
+    b"\xfd7zXZ\x00": "xz -dc",
+    b"BZh": "bzip2 -dc",
+    b"PK\x03\x04": "unzip -p",
+}
+"""The first bytes of compressed files, and the command that unpacks them."""
+
+READ_PACKED: Final = ("gzip", "zstd")
+"""The commands, which are Arrow's codecs too, of files that are unpacked while they are read."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 BLOCK_BYTES: Final = 1 << 22
@@ -33,18 +50,38 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield the lines of a file; raises `UnreadableHistory`."""
     first = 1
     rest = b""
-    try:
-        with path.open("rb") as file:
-            while read := file.read(size):
-                *lines, rest = (rest + read).split(b"\n")
-                rest = rest[: LINE_BYTES_MAX + 1]  # too long, whatever else is in the line
-                if lines:
-                    yield _block(first, lines)
-                    first += len(lines)
-    except OSError as error:
-        raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
+    with opened(path) as file:
+        while read := file.read(size):
+            *lines, rest = (rest + read).split(b"\n")
+            rest = rest[: LINE_BYTES_MAX + 1]  # too long, whatever else is in the line
+            if lines:
+                yield _block(first, lines)
+                first += len(lines)
     if rest:
         yield _block(first, [rest])
+
+
+@contextmanager
+def opened(path: Path, *, may_be_packed: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file for its unpacked bytes; raises `UnreadableHistory`, also while it is read."""
+    try:
+        with path.open("rb") as file:
+            magic = next(filter(file.peek(max(map(len, PACKED))).startswith, PACKED), b"")
+            command = PACKED.get(magic, "")
+            codec = command.removesuffix(" -dc")
+            if not command:
+                yield file
+            elif codec in READ_PACKED and may_be_packed:
+                with pa.CompressedInputStream(pa.PythonFile(file), codec) as unpacked:
+                    yield unpacked
+            else:
+                raise UnreadableHistory(
+                    f"{path}: this is compressed, and read only unpacked; unpack it with: "
+                    f"{command} {shlex.quote(str(path))} > NAME"
+                )
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split())
+        raise UnreadableHistory(f"{path}: {reason}") from error
 
 
 def _block(first: int, lines: list[bytes]) -> Block:

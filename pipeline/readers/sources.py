@@ -5,28 +5,21 @@ Readers produce Parquet (`conversion.py`); all later steps read only that.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
-from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK
+from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK, opened
 from brokerproof.pipeline.readers.rejected_rows import Chunk, Rejected
 from brokerproof.pipeline.tables import UnreadableHistory, records_of
 from brokerproof.spec.histories import Record
 
 BEGINNING_BYTES: Final = 4096
 
-PACKED: Final = {
-    b"\x1f\x8b": "gunzip",
-    b"\x28\xb5\x2f\xfd": "unzstd --rm",
-    b"\xfd7zXZ\x00": "unxz",
-    b"BZh": "bunzip2",
-    b"PK\x03\x04": "unzip",
-}
-"""The first bytes of compressed files, and the command that unpacks them."""
+PACKED_SUFFIXES: Final = (".gz", ".zst")
+"""What follows the suffix of a form in the name of a file that is unpacked while it is read."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +27,7 @@ class Source:
     """A form of recording: its meaning, how its files are recognised, and its reader.
 
     `argument` describes the text that may follow the name after a colon; the reader gets that text.
+    `is_lines` is whether the reader takes blocks of lines, which may be compressed.
     """
 
     name: str
@@ -42,6 +36,7 @@ class Source:
     looks_so: Callable[[bytes], bool]
     chunks: Callable[[Path, str], Iterator[Chunk]]
     argument: str = ""
+    is_lines: bool = True
 
 
 def _is_history(beginning: bytes) -> bool:
@@ -71,6 +66,7 @@ SOURCES: Final[dict[str, Source]] = {
             (".parquet",),
             lambda beginning: beginning.startswith(b"PAR1"),
             lambda path, _: parquet.chunks(path),
+            is_lines=False,
         ),
         Source(
             "runs",
@@ -78,6 +74,7 @@ SOURCES: Final[dict[str, Source]] = {
             (),
             _is_run,
             lambda path, _: rows.chunks_of(runs.read(path)),
+            is_lines=False,
         ),
         Source(
             "firehose",
@@ -109,30 +106,22 @@ SOURCES: Final[dict[str, Source]] = {
 
 def source_of(path: Path) -> Source:
     """Return the form of a file by its name or its beginning; raises `UnreadableHistory`."""
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(BEGINNING_BYTES)
-    except OSError as error:
-        raise UnreadableHistory(f"{path}: {error.strerror or error}") from error
-    by_name = next((one for one in SOURCES.values() if path.suffix in one.suffixes), None)
-    for packed, unpack in PACKED.items():
-        if beginning.startswith(packed):
-            first = "" if by_name is None else f"give it a name without {path.suffix}, and "
-            raise UnreadableHistory(
-                f"{path}: this is compressed, and read only unpacked; {first}unpack it with: "
-                f"{unpack} {shlex.quote(str(path))}"
-            )
-    if by_name is not None:
-        return by_name
-    beginning = beginning.removeprefix(BYTE_ORDER_MARK).lstrip()
-    for source in SOURCES.values():
-        if source.looks_so(beginning):
-            return source
-    known = ", ".join(SOURCES)
-    raise UnreadableHistory(
-        f"{path}: this is in no form that is known; name one with --form ({known}) or, if it is no "
-        "recording, move it away: in a folder, names that begin with . or _ are left out"
-    )
+    with opened(path) as file:
+        beginning = file.read(BEGINNING_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
+    suffix = next((each for each in path.suffixes[::-1] if each not in PACKED_SUFFIXES), "")
+    by_name = (each for each in SOURCES.values() if suffix in each.suffixes)
+    by_beginning = (each for each in SOURCES.values() if each.looks_so(beginning))
+    source = next(by_name, None) or next(by_beginning, None)
+    if source is None:
+        known = ", ".join(SOURCES)
+        raise UnreadableHistory(
+            f"{path}: this is in no form that is known; name one with --form ({known}) or, if it "
+            "is no recording, move it away: in a folder, names that begin with . or _ are left out"
+        )
+    if not source.is_lines:
+        with opened(path, may_be_packed=False):
+            pass
+    return source
 
 
 def read(path: Path, form: str | None = None) -> Iterator[Record | Rejected]:

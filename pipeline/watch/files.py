@@ -17,10 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerproof.pipeline.readers.rejected_rows import Category, Rejected, reject
-from brokerproof.pipeline.readers.sources import source_of
+from brokerproof.pipeline.readers.sources import PACKED_SUFFIXES, source_of
 from brokerproof.pipeline.tables import PLACE, SCHEMA, UnreadableHistory, in_spark, place_of
 
-SUFFIXES: Final = ("parquet", "jsonl", "ndjson")
+SUFFIXES: Final = (
+    "parquet",
+    *(f"{lines}{packed}" for lines in ("jsonl", "ndjson") for packed in ("", *PACKED_SUFFIXES)),
+)
 """The suffixes of the files that are read."""
 
 TOLD: Final = "told"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -56,14 +58,45 @@ def test_every_recording_is_known_by_its_name_and_by_its_beginning(tmp_path: Pat
         assert sources.source_of(copy).name == FORMS[path.name]
 
 
+def in_two_pieces(plain: bytes, packed: Callable[[bytes], bytes]) -> bytes:
+    """Return what is compressed in two pieces, with an empty one between, as by `cat`."""
+    half = len(plain) // 2
+    return packed(plain[:half]) + packed(b"") + packed(plain[half:])
+
+
+ENVELOPES: dict[str, Callable[[bytes], bytes]] = {
+    "byte order mark": lambda plain: blocks.BYTE_ORDER_MARK + plain,
+    "gzip": gzip.compress,
+    "gzip twice": lambda plain: in_two_pieces(plain, gzip.compress),
+    "zstd": lambda plain: pa.compress(plain, "zstd", asbytes=True),
+    "zstd twice": lambda plain: in_two_pieces(plain, ENVELOPES["zstd"]),
+    "all": lambda plain: gzip.compress(blocks.BYTE_ORDER_MARK + plain),
+}
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
-def test_a_byte_order_mark_changes_nothing(tmp_path: Path, path: Path) -> None:
-    marked = tmp_path / f"{path.stem}-copy"
+def test_a_byte_order_mark_and_compression_change_nothing(
+    tmp_path: Path, path: Path, envelope: str
+) -> None:
+    copy = tmp_path / f"{path.stem}-copy"
     found = []
-    for mark in (b"", blocks.BYTE_ORDER_MARK):
-        marked.write_bytes(mark + path.read_bytes())
-        found.append(list(sources.read(marked)))
+    for content in (path.read_bytes(), ENVELOPES[envelope](path.read_bytes())):
+        copy.write_bytes(content)
+        found.append(list(sources.read(copy)))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_what_is_cut_off_or_damaged_is_refused(tmp_path: Path, codec: str) -> None:
+    path = crashes(tmp_path / "history.jsonl", 1000)
+    whole = pa.compress(path.read_bytes(), codec, asbytes=True)
+    for wrong in (whole[:-1], whole[: len(whole) // 2], whole[:5], whole + b"more"):
+        path.write_bytes(wrong)
+        with pytest.raises(UnreadableHistory, match=f"{path}: "):
+            list(sources.read(path))
+    path.write_bytes(whole)
+    assert len(list(sources.read(path))) == 1000
 
 
 def test_a_byte_order_mark_anywhere_else_is_wrong(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
 import random
@@ -80,8 +81,10 @@ def feed(directory: Path, number: int, records: Sequence[Record]) -> None:
         tables.write(directory / f"{number:03}.parquet", records)
         return
     unfinished = directory / f".{number:03}.unfinished"
-    unfinished.write_bytes(b"".join(json_lines.lines_of(records)) + b"{senseless}\n")
-    unfinished.rename(directory / f"{number:03}.jsonl")
+    lines = b"".join(json_lines.lines_of(records)) + b"{senseless}\n"
+    is_packed = number % 4 == 2
+    unfinished.write_bytes(gzip.compress(lines) if is_packed else lines)
+    unfinished.rename(directory / f"{number:03}.jsonl{'.gz' * is_packed}")
 
 
 def said(out: Path) -> tuple[Counter[Key], Counter[Key]]:
@@ -156,7 +159,7 @@ def test_a_watch_that_is_killed_says_everything_once(tmp_path: Path) -> None:
     lines = len(records) + 4
     assert f"{lines:,} rows in = {len(records):,} checked + 4 rejected" in printed
     assert [Path(row["file"]).name for row in told(out, "rejected")] == [
-        f"{number:03}.jsonl" for number in (0, 2, 4, 6)
+        *("000.jsonl", "002.jsonl.gz", "004.jsonl", "006.jsonl.gz")
     ]
 
 
