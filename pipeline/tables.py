@@ -20,10 +20,11 @@ from typing import Final, Literal, Self, TypeAlias, get_args, get_type_hints
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import inspect as types
 
-from brokerproof.spec.histories import VERSION, Record
+from brokerproof.spec.histories import NEVER, VERSION, Record
 
 PLACE: Final = "place"
 LINE_BITS: Final = 40
@@ -245,9 +246,9 @@ def write(path: Path, records: Iterable[Record], files: Sequence[str] = ()) -> i
 def read(path: Path, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """Yield a file's rows with all columns, as they were written: no row has been checked.
 
-    Numbers are as wide as in the file. A missing column, and a null in a column that cannot be
-    null, is filled with the default; in a required column nulls stay. Missing places are the rows
-    of the file, as places of file 0. Raises `UnreadableHistory`.
+    Numbers are as wide as in the file; timestamps become nanoseconds. A missing column, and a null
+    in a column that cannot be null, is filled with the default; in a required column nulls stay.
+    Missing places are the rows of the file, as places of file 0. Raises `UnreadableHistory`.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -295,16 +296,24 @@ def _require_columns(path: Path, schema: pa.Schema) -> None:
         if column.required and column.name not in names:
             raise UnreadableHistory(f"{path}: the column {column.name} is missing")
     for name in names:
-        content = COLUMNS[name].content if name in COLUMNS else "time"
-        if not _may_hold(content, schema.field(name).type):
+        if not _may_hold(name, schema.field(name).type):
             found, wanted = schema.field(name).type, SCHEMA.field(name).type
             raise UnreadableHistory(f"{path}: the column {name} holds {found}, not {wanted}")
+    times = {name: schema.field(name).type for name in ("start", "end", "lease") if name in names}
+    numbers = [n for n, found in times.items() if pa.types.is_integer(found) and n != "lease"]
+    if numbers and any(map(pa.types.is_temporal, times.values())):
+        held = ", ".join(f"{name} {found}" for name, found in times.items())
+        raise UnreadableHistory(f"{path}: some times are of a clock, and others numbers: {held}")
 
 
-def _may_hold(content: Content, found: pa.DataType) -> bool:
+def _may_hold(name: str, found: pa.DataType) -> bool:
+    content = COLUMNS[name].content if name in COLUMNS else "count"
     if pa.types.is_null(found):
         return True
     match content:
+        case "time" if pa.types.is_temporal(found):
+            is_one = pa.types.is_duration if name == "lease" else pa.types.is_timestamp
+            return bool(is_one(found))
         case "text":
             plain = found.value_type if pa.types.is_dictionary(found) else found
             return bool(
@@ -333,6 +342,8 @@ def _filled(column: Column, batch: pa.RecordBatch) -> pa.Array:
         default = pa.scalar(column.default, column.arrow)
         return pa.repeat(default, batch.num_rows)
     found = batch.column(column.name)
+    if pa.types.is_temporal(found.type):
+        found = _in_nanoseconds(found, is_end=column.name == "end")
     # Wider than allowed: `row_checks` tests each number.
     wide = pa.int64() if column.content in {"time", "count"} else column.arrow
     found = found.cast(wide)
@@ -340,6 +351,21 @@ def _filled(column: Column, batch: pa.RecordBatch) -> pa.Array:
         return found.fill_null(pa.scalar(column.default, wide))
     return found
 
+
+def _in_nanoseconds(found: pa.Array, *, is_end: bool) -> pa.Array:
+    """Return times of a clock as nanoseconds; what is no time of a history stays beyond the limits.
+
+    A time in a coarser unit stands for all moments of that unit, of which an `end` is the last: so
+    no span is narrower than it is known to be, and times of different units can be compared.
+    """
+    unit = _NANOSECONDS[found.type.unit]
+    most = pa.scalar(NEVER // unit + 1)
+    bounded = pc.min_element_wise(found.cast(pa.int64()), most, skip_nulls=False)
+    bounded = pc.max_element_wise(bounded, pa.scalar(-1), skip_nulls=False)
+    return pc.add(pc.multiply(bounded, unit), unit - 1 if is_end else 0)
+
+
+_NANOSECONDS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 assert set(get_args(Content)) == set(_ARROW)
 assert list(get_type_hints(Record)) == list(COLUMNS)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from brokerproof.pipeline import tables
+from brokerproof.pipeline.readers import parquet
 from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, place_of
 from brokerproof.spec.histories import MUST_HAVE, NEVER, Record, what_is_wrong
 from tests.pipeline.readers.random_rows import fitting_rows
@@ -121,7 +122,49 @@ def test_other_columns_that_hold_the_same_are_taken(tmp_path: Path) -> None:
     assert rows_of(written(tmp_path / "h.parquet", table)) == [expected]
 
 
+MOMENT_US = 1_700_000_000_000_001
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize(
+    ("unit", "start", "end"),
+    [
+        ("ns", MOMENT_US * 1000, MOMENT_US * 1000),
+        ("us", MOMENT_US * 1000, MOMENT_US * 1000 + 999),
+        ("ms", MOMENT_US // 1000 * 10**6, MOMENT_US // 1000 * 10**6 + 999_999),
+    ],
+)
+def test_times_of_a_clock_become_nanoseconds(
+    tmp_path: Path, zone: str | None, unit: str, start: int, end: int
+) -> None:
+    at = pa.array([MOMENT_US, None], pa.timestamp("us")).cast(pa.timestamp(unit), safe=False)
+    table = pa.table(
+        {
+            "op": ["declare", "declare"],
+            "queue": ["q", "p"],
+            "start": at.fill_null(0).cast(pa.timestamp(unit, zone)),
+            "end": at.cast(pa.timestamp(unit, zone)),
+            "lease": pa.array([5, None], pa.duration("ms")),
+        }
+    )
+    assert rows_of(written(tmp_path / "h.parquet", table)) == [
+        Record(op="declare", queue="q", start=start, end=end, lease=5_000_000),
+        Record(op="declare", queue="p", start=0),
+    ]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms"])
+def test_times_of_a_clock_beyond_the_limits_are_rejected(tmp_path: Path, unit: str) -> None:
+    outside = pa.array([-1, -(2**63), 2**63 - 1], pa.int64()).cast(pa.timestamp(unit))
+    fine = pa.array([0, 0, 0], pa.timestamp(unit))
+    for start, end in ((outside, fine), (fine, outside)):
+        table = pa.table({"op": ["crash"] * 3, "start": start, "end": end})
+        [chunk] = parquet.chunks(written(tmp_path / "h.parquet", table))
+        assert [row.category for row in chunk.rejected] == ["wrong value"] * 3
+
+
 GOOD = {"op": pa.array(["crash"]), "start": pa.array([1])}
+CLOCK = pa.array([1], pa.timestamp("us"))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +178,16 @@ GOOD = {"op": pa.array(["crash"]), "start": pa.array([1])}
         (GOOD | {"place": pa.array(["1"])}, {}, "the column place holds string, not int64"),
         (GOOD | {"durable": pa.array([1])}, {}, "the column durable holds int64, not bool"),
         (GOOD | {"queue": pa.array([b"q"])}, {}, "the column queue holds binary, not string"),
+        (GOOD | {"end": CLOCK}, {}, "others numbers: start int64, end timestamp[us]"),
+        (GOOD | {"start": CLOCK, "end": GOOD["start"]}, {}, "some times are of a clock, and"),
+        (GOOD | {"place": CLOCK}, {}, "the column place holds timestamp[us], not int64"),
+        (GOOD | {"size": CLOCK}, {}, "the column size holds timestamp[us], not int32"),
+        (GOOD | {"lease": CLOCK}, {}, "the column lease holds timestamp[us], not int64"),
+        (
+            GOOD | {"start": pa.array([1], pa.duration("us"))},
+            {},
+            "the column start holds duration[us], not int64",
+        ),
         (GOOD, {"brokerproof_history": "2"}, "this is version 2 of the form of a history; only 1"),
         (GOOD, {"brokerproof_history": "one"}, "this is version one of the form"),
     ],

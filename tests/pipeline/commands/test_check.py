@@ -11,6 +11,7 @@ from pathlib import Path
 import click.testing
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +20,7 @@ from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
-from tests.pipeline.recorders import recorded
+from tests.pipeline.recorders import recorded, table_of
 
 
 def sound() -> list[Record]:
@@ -391,6 +392,22 @@ def test_what_is_read_only_unpacked_is_refused_with_what_unpacks_it(
     assert result.exit_code == 2
     told = f"compressed, and read only unpacked; unpack it with: {command} '{path}' > NAME"
     assert told in result.output
+
+
+@pytest.mark.parametrize("units", [("us", "us"), ("us", "ms"), ("ms", "us")])
+def test_times_of_a_clock_in_any_units_are_judged(
+    tmp_path: Path, report: Path, units: tuple[str, str]
+) -> None:
+    for records, status in ((sound(), 0), (overtaking(), 1)):
+        table = table_of(records).drop_columns(["place"])
+        for name, unit in zip(("start", "end"), units, strict=True):
+            at = pc.multiply(table.column(name), 1000).cast(pa.timestamp("us"))
+            column = at.cast(pa.timestamp(unit, "UTC"), safe=False)
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+        pq.write_table(table, tmp_path / "night.parquet")
+        result = run(tmp_path / "night.parquet", "--report", report)
+        assert result.exit_code == status, result.output
+        assert "8 rows in = 8 checked" in result.output
 
 
 @pytest.mark.parametrize("name", ["night.jsonl", "night.jsonl.gz", "night"])
