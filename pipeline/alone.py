@@ -8,6 +8,7 @@ from brokerproof.pipeline.intervals.idle import idle_of, idle_spans, latest_time
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import ambiguous, clock_step, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
+from brokerproof.pipeline.intervals.traffic import bins_of, spans_of, total
 from brokerproof.pipeline.names import with_numbered_names
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.stages import by_message, by_queue, concluded, control_of
@@ -31,6 +32,7 @@ def judged_alone(
     if stalled_after is not None:
         spans = idle_spans(of_consumers(history), control, stalled_after)
         control.idle = idle_of(spans, control, latest_times(history), stalled_after)
+    control.bins = bins_of([spans_of(history)])
     messages = by_message(history, control, ambiguous(torn))
     found = [messages.violations, *by_queue(messages.intervals, control)]
     wrong, coverage = concluded(found, [messages.coverage], control)
@@ -45,4 +47,6 @@ def judged_alone(
         stalled_after=stalled_after,
         begins_late=begins_late,
         clock_step=clock_step(torn),
+        bins=control.bins,
+        traffic=total([messages.traffic], control.bins),
     )

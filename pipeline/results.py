@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 
+from brokerproof.pipeline.intervals.control import Bins
 from brokerproof.pipeline.intervals.streams import ClockStep
 from brokerproof.pipeline.intervals.subscriptions import Key
+from brokerproof.pipeline.intervals.traffic import COUNTS
 
 COVERAGE: Final = pa.schema(
     [("requirement", pa.string()), ("cause", pa.string()), ("many", pa.int64())]
@@ -43,6 +45,7 @@ class Judgement:
     """The judgement of a history; `undeclared` are the queues of unknown order.
 
     `stalled_after` and `begins_late` are its options; witnesses are judged with the same.
+    `traffic` has the counts of the busiest queues in their `bins` of time; see `traffic.COUNTS`.
     `clock_step` is where a recorder's clock went back the most, if it did.
     """
 
@@ -54,6 +57,8 @@ class Judgement:
     stalled_after: int | None = None
     begins_late: bool = False
     clock_step: ClockStep | None = None
+    bins: Bins = field(default_factory=Bins)
+    traffic: pa.Table = field(default_factory=COUNTS.empty_table)
 
 
 def added(tables: Iterable[pa.Table]) -> Coverage:

@@ -27,6 +27,7 @@ from brokerproof.pipeline.intervals.table import (
     intervals_table,
     waits_of,
 )
+from brokerproof.pipeline.intervals.traffic import traffic_of
 from brokerproof.pipeline.names import NO_ROW, is_one_of, with_numbered_names
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
 from brokerproof.pipeline.results import ASKED, COVERAGE, SETTLEMENTS, Coverage, added
@@ -59,6 +60,7 @@ class Messages:
     violations: pa.Table
     aside: pa.Table
     coverage: pa.Table
+    traffic: pa.Table
 
 
 def control_of(
@@ -86,6 +88,7 @@ def by_message(
     waits = waits_of(history, found)
     seen = as_seen(waits, found, control)
     certain = interrupted(seen, history, found, control)
+    traffic = traffic_of(replace(waits, left_start=certain.left_start), found.queue, control.bins)
     # A lost message is reported as lost only, not also as overtaken by all later ones.
     lost = found_drained(found, losses(waits, history, found, control), control) != NO_ROW
     certain = replace(certain, left_start=np.where(lost, ALWAYS_GONE, certain.left_start))
@@ -104,6 +107,7 @@ def by_message(
             Cases(history, found, waits, seen, control),
             by_time=control.idle is not None,
         ),
+        traffic,
     )
 
 

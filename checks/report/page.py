@@ -6,13 +6,16 @@ Unprintable characters are first shown as codes, since a candidate chooses its i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from brokerproof.checks.report.diagram import Diagram, diagram_of
 from brokerproof.checks.report.terminal import reason_of
 from brokerproof.checks.report.verdict_file import (
+    TrafficRecord,
     VerdictFile,
     VerdictRecord,
     counted,
@@ -20,6 +23,10 @@ from brokerproof.checks.report.verdict_file import (
 )
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.trace.moves import visible
+
+BIN_WIDTH: Final = 10
+HEIGHT: Final = 48
+"""The size of a bin in a picture of traffic. All coordinates are whole numbers."""
 
 STATUS = {0: "kept", 1: "broken", 3: "inconclusive"}
 
@@ -60,7 +67,77 @@ def page(record: VerdictFile) -> bytes:
         ]
         for number, candidate in enumerate(record.candidates)
     }
+    pictures: list[list[_TrafficPicture]] = [
+        [_picture_of(each) for each in candidate.traffic] for candidate in record.candidates
+    ]
     text = environment.get_template("page.html").render(
-        record=record, status=STATUS[record.status], drawn=drawn
+        record=record,
+        status=STATUS[record.status],
+        drawn=drawn,
+        pictures=pictures,
+        height=HEIGHT,
     )
     return text.encode("utf-8")
+
+
+class _BinMark(NamedTuple):
+    """Violations in a bin: where it begins in the picture, and its words."""
+
+    left: int
+    words: str
+
+
+class _TrafficSeries(NamedTuple):
+    """A series: its name, its greatest value, and its outline, a step for each bin."""
+
+    name: str
+    most: int
+    outline: str
+
+
+class _TrafficPicture(NamedTuple):
+    """The picture of one queue."""
+
+    traffic: TrafficRecord
+    width: int
+    rows: tuple[_TrafficSeries, ...]
+    marks: tuple[_BinMark, ...]
+
+    @property
+    def last(self) -> int:
+        """The end of the last bin."""
+        return self.traffic.first + self.traffic.bin_width * len(self.traffic.depth)
+
+
+def _picture_of(traffic: TrafficRecord) -> _TrafficPicture:
+    """Return the picture of a queue's traffic."""
+    series = (
+        ("waiting messages", traffic.depth),
+        ("deliveries in a bin", traffic.deliveries),
+        ("longest wait", traffic.longest_wait),
+    )
+    return _TrafficPicture(
+        traffic,
+        BIN_WIDTH * len(traffic.depth),
+        tuple(
+            _TrafficSeries(name, max(values, default=0), _outline(values))
+            for name, values in series
+        ),
+        tuple(_marks(traffic)),
+    )
+
+
+def _outline(values: Sequence[int]) -> str:
+    """Return the outline of steps, in the commands of a path; what is not 0 is at least 1 high."""
+    most = max(1, *values)
+    heights = (-(-value * HEIGHT // most) for value in values)
+    steps = (f"V{HEIGHT - height}h{BIN_WIDTH}" for height in heights)
+    return f"M0 {HEIGHT}{''.join(steps)}V{HEIGHT}z"
+
+
+def _marks(traffic: TrafficRecord) -> Iterator[_BinMark]:
+    for number, many in enumerate(traffic.violations):
+        if many:
+            begins = traffic.first + number * traffic.bin_width
+            verb = "1 violation" if many == 1 else f"{many:,} violations"
+            yield _BinMark(number * BIN_WIDTH, f"{verb} from {begins:,} on")

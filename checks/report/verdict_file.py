@@ -98,11 +98,29 @@ class DepartureRecord(msgspec.Struct, frozen=True, kw_only=True):
     counterexample: Counterexample | None = None
 
 
+class TrafficRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The traffic of a recorded queue over time, in bins of equal width, the first from `first` on.
+
+    In each bin: `depth` is how many messages waited at its end, `deliveries` how many were seen,
+    `longest_wait` is the longest wait that one of these ended, and `violations` counts those that
+    happened in it. Times are in the unit of the history.
+    """
+
+    run: str
+    queue: str
+    first: Natural
+    bin_width: Natural
+    depth: tuple[Natural, ...]
+    deliveries: tuple[Natural, ...]
+    longest_wait: tuple[Natural, ...]
+    violations: tuple[Natural, ...]
+
+
 class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says of one candidate; passwords are left out of its address.
 
     `warnings` say what in its hello means nothing, and what was asked for and not tested. Older
-    files have no `coverage`.
+    files have no `coverage`. Only a recorded history has `traffic`, of its busiest queues.
     """
 
     candidate: str
@@ -116,6 +134,7 @@ class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
     coverage: CoverageRecord | None = None
     warnings: tuple[str, ...] = ()
     departures: tuple[DepartureRecord, ...] = ()
+    traffic: tuple[TrafficRecord, ...] = ()
 
     @property
     def found(self) -> tuple[Counterexample, ...]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import click
+import msgspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -40,6 +41,7 @@ from brokerproof.pipeline.explain.history_report import (
     order_not_checked,
     report_on,
     rows_aside,
+    traffic_of,
     with_rows_aside,
     write_tables,
 )
@@ -277,6 +279,7 @@ def _reported(
         for each in found.verdicts
     )
     record = candidate_record(found, CLAIMS, judgements)
+    record = msgspec.structs.replace(record, traffic=traffic_of(judgement))
     is_tested = any(each.exercised for each in found.verdicts)
     # Names in a recording may look like commands to the CI host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):

@@ -16,11 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerproof.checks.gate.gate_run import Report, Stage
+from brokerproof.checks.report.verdict_file import TrafficRecord
 from brokerproof.checks.search.counterexamples import Counterexample
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import RecordedFacts
 from brokerproof.pipeline.explain.witnesses import Witness, first_of
+from brokerproof.pipeline.intervals.control import named
+from brokerproof.pipeline.intervals.traffic import BINS, COUNTS, cells
+from brokerproof.pipeline.names import numbers
 from brokerproof.pipeline.readers.rejected_rows import Account, Category
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.rules.history_rules import RULES
@@ -146,6 +150,42 @@ def order_not_checked(judgement: Judgement) -> str:
     more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
     verb = "was" if len(names) == 1 else "were"
     return f"order not checked: {', '.join(names[:NAMES_SHOWN])}{more} {verb} never declared"
+
+
+def traffic_of(judgement: Judgement) -> tuple[TrafficRecord, ...]:
+    """Return the traffic of the busiest queues, and how many violations happened in each bin."""
+    bins, table = judgement.bins, judgement.violations
+    place = {key: number for number, key in enumerate(bins.keys)}
+    queue = named(table, "queue")
+    number = np.array([place.get(key, -1) for key in queue.keys], dtype=np.int64)[queue.number]
+    rows = np.flatnonzero(number >= 0)
+    at = cells(bins, number[rows], numbers(table, "late_end")[rows])
+    size = len(bins.keys)
+    begun, ended, given, slowest = (
+        numbers(judgement.traffic, name).reshape(size, BINS) for name in COUNTS.names
+    )
+    depth = np.cumsum(begun - ended, axis=1)
+    wrong = np.bincount(at, minlength=size * BINS).reshape(size, BINS)
+    of_queue = zip(
+        bins.keys,
+        bins.first,
+        bins.width,
+        *(each.tolist() for each in (depth, given, slowest, wrong)),
+        strict=True,
+    )
+    return tuple(
+        TrafficRecord(
+            run=run,
+            queue=name,
+            first=first,
+            bin_width=width,
+            depth=tuple(waited),
+            deliveries=tuple(seen),
+            longest_wait=tuple(longest),
+            violations=tuple(violations),
+        )
+        for (run, name), first, width, waited, seen, longest, violations in of_queue
+    )
 
 
 def with_rows_aside(account: Account, judgement: Judgement) -> Account:

@@ -96,12 +96,22 @@ class Idle:
     bound: int
 
 
+@dataclass(frozen=True)
+class Bins:
+    """The queues whose traffic is counted, and when the first bin of each begins; see `traffic`."""
+
+    keys: tuple[Key, ...] = ()
+    first: tuple[int, ...] = ()
+    width: tuple[int, ...] = ()
+
+
 @dataclass
 class Control:
     """The control records of a history: those about no single message.
 
     Subscribers have the names that `subscriptions.py` gives them; `reused` are the consumers' names
     with several subscriptions. `idle` has the long idle spans of consumers, None if unchecked.
+    `bins` are those in which traffic is counted.
     """
 
     queues: dict[Key, QueueFacts] = field(default_factory=dict)
@@ -117,6 +127,7 @@ class Control:
     polled: set[Key] = field(default_factory=set)
     leavings: Leavings = field(default_factory=Leavings)
     idle: Idle | None = None
+    bins: Bins = field(default_factory=Bins)
     known: KnownQueues = NOTHING_SAID
     begins_late: bool = False
 

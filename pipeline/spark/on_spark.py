@@ -43,6 +43,7 @@ from brokerproof.pipeline.intervals.streams import (
 )
 from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
+from brokerproof.pipeline.intervals.traffic import COUNTS, bins_of, spans_of, total
 from brokerproof.pipeline.names import Ints, joint, numbers, ranks
 from brokerproof.pipeline.readers.rejected_rows import ASIDE
 from brokerproof.pipeline.results import COVERAGE, Judgement
@@ -113,6 +114,7 @@ class Seen:
     sizes: Sizes
     queues: frozenset[Key]
     in_order: bool
+    spans: tuple[pa.Table, ...]
 
 
 def judged_on_spark(
@@ -131,6 +133,7 @@ def judged_on_spark(
     seen = first_look(history, sizes)
     progress("reading what is about no single message")
     control = control_on_spark(history, begins_late=begins_late, known=known)
+    control.bins = bins_of(seen.spans)
     torn = CONTRADICTIONS.empty_table()
     if not seen.in_order:
         progress("following the deliveries to each consumer")
@@ -157,6 +160,8 @@ def judged_on_spark(
         stalled_after=stalled_after,
         begins_late=begins_late,
         clock_step=clock_step(torn),
+        bins=control.bins,
+        traffic=total([told.traffic], control.bins),
     )
 
 
@@ -173,9 +178,11 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
     counted: Counter[tuple[str, Key]] = Counter()
     times: dict[Key, list[Ints]] = {}
     streams: list[Stretches | None] = []
+    spans: list[pa.Table] = []
     for look in looks.toLocalIterator(prefetchPartitions=True):
         counted.update(look.counted)
         streams += look.streams
+        spans += look.spans
         for key, some in look.times.items():
             times.setdefault(key, []).append(some)
     everywhere = {run for (op, (run, _)) in counted if op in {"close", "crash", "get"}}
@@ -189,7 +196,12 @@ def first_look(history: DataFrame, sizes: Sizes = _SIZES) -> Seen:
             order = np.sort(np.concatenate(times[key]))
             at[key] = np.unique(order[np.arange(1, many) * order.size // many])
     return Seen(
-        counted.total(), Cuts(at, returning), sizes, frozenset(queues), are_in_order(streams)
+        counted.total(),
+        Cuts(at, returning),
+        sizes,
+        frozenset(queues),
+        are_in_order(streams),
+        tuple(spans),
     )
 
 
@@ -201,11 +213,13 @@ class Look:
         counted: the number of records of each kind and queue.
         times: of each queue, some of the times at which its records start.
         streams: the parts of its streams.
+        spans: when its queues were busy.
     """
 
     counted: Counter[tuple[str, Key]]
     times: dict[Key, Ints]
     streams: tuple[Stretches | None, ...]
+    spans: tuple[pa.Table, ...]
 
 
 def looked_at(file: str, sampled: int) -> Look:
@@ -214,12 +228,14 @@ def looked_at(file: str, sampled: int) -> Look:
     counted: Counter[tuple[str, Key]] = Counter()
     times: dict[Key, list[Ints]] = {}
     streams: list[Stretches | None] = []
+    spans: list[pa.Table] = []
     with pq.ParquetFile(
         system.open_input_file(path), read_dictionary=["op", "run", "queue", "consumer", "outcome"]
     ) as parquet:
         for batch in parquet.iter_batches(1 << 20, columns=list(_LOOKED_AT)):
             table = pa.Table.from_batches([batch])
             streams.append(stretches(table))
+            spans.append(spans_of(table))
             queue = named(table, "queue")
             kind, kinds = ranks(table.column("op"))
             both = joint(queue.number, kind)
@@ -233,7 +249,7 @@ def looked_at(file: str, sampled: int) -> Look:
             for one in np.unique(number).tolist():
                 times.setdefault(queue.keys[one], []).append(start[number == one])
     some_times = {key: np.concatenate(some) for key, some in times.items()}
-    return Look(counted, some_times, tuple(streams))
+    return Look(counted, some_times, tuple(streams), tuple(spans))
 
 
 _LOOKED_AT: Final = ("op", "run", "queue", "consumer", "start", "end", "position", "outcome")
@@ -275,6 +291,7 @@ class Results:
     violations: pa.Table
     aside: pa.Table
     coverage: pa.Table
+    traffic: pa.Table
     summaries: pa.Table
 
 
@@ -344,6 +361,7 @@ _RESULTS: Final = {
     "violations": none().schema,
     "aside": ASIDE,
     "coverage": COVERAGE,
+    "traffic": COUNTS,
     "summaries": INTERVALS,
 }
 
@@ -396,6 +414,7 @@ def _messages(
             "violations": stage.violations,
             "aside": stage.aside,
             "coverage": stage.coverage,
+            "traffic": stage.traffic,
         }
         yield from _as_rows(results, spread=int(numbers(table, PLACE)[0]))
     else:

@@ -62,7 +62,7 @@ SMALL_FOR = {
         candidates/instances/activemq.py candidates/instances/artemis.py
         candidates/instances/coilmq.py candidates/instances/garagemq.py""",
     "one form of files": """
-        checks/report/page.py models/language/explore/itf.py pipeline/readers/parquet.py""",
+        models/language/explore/itf.py pipeline/readers/parquet.py""",
     "its importer has an idea of its own": """
         candidates/driver/claims.py checks/core_profile.py checks/gate/departures.py
         checks/gate/stated.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -422,6 +423,39 @@ def test_lines_are_unpacked_while_they_are_read(tmp_path: Path, report: Path, na
         result = run(path, "--report", report)
         assert result.exit_code == 2
         assert result.output.endswith(f"{path}: Truncated compressed stream\n")
+
+
+def test_the_page_has_a_picture_of_the_traffic(tmp_path: Path, report: Path) -> None:
+    drawings = []
+    for records in (sound(), overtaking(), overtaking()[::-1]):
+        named = [
+            msgspec.structs.replace(each, queue="<b>q</b>") if each.queue else each
+            for each in records
+        ]
+        run(written(tmp_path / "night.jsonl", named), "--report", report)
+        page = (report / "report.html").read_text()
+        drawings.append(re.findall(r"<figure.*?</figure>", page, re.DOTALL))
+        assert "<script" not in page
+        assert "http" not in page.replace("http-equiv", "")
+        assert "<b>q</b>" not in page
+    [[kept], broken, backwards] = drawings
+    assert "&lt;b&gt;q&lt;/b&gt;" in kept
+    assert kept.count("<path") == 3
+    assert "violation" not in kept
+    assert broken[0].count("<title>1 violation from 51 on</title>") == 3
+    assert backwards == broken
+
+
+def test_the_picture_does_not_grow_with_the_history(tmp_path: Path, report: Path) -> None:
+    sizes = []
+    for many in (100, 4_000):
+        records = [
+            recorded("publish", at, at + 1, message=f"m{at}") for at in range(1000, 1000 + many)
+        ]
+        run(written(tmp_path / "night.jsonl", records), "--report", report)
+        [drawing] = re.findall(r"<figure.*?</figure>", (report / "report.html").read_text(), 16)
+        sizes.append(len(drawing))
+    assert max(sizes) < 1.2 * min(sizes)
 
 
 def test_that_a_clock_went_back_is_said_once(tmp_path: Path, report: Path) -> None:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.streams import TWICE
+from brokerproof.pipeline.intervals.traffic import QUEUES
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.spark import on_spark
 from brokerproof.pipeline.spark import session as spark_session
@@ -83,6 +84,8 @@ def assert_alike(one: Judgement, other: Judgement) -> None:
     assert one.coverage == other.coverage
     assert (one.queues, one.undeclared) == (other.queues, other.undeclared)
     assert one.clock_step == other.clock_step
+    assert one.bins == other.bins
+    assert one.traffic.equals(other.traffic)
     keys = [("place", "ascending")]
     assert one.aside.sort_by(keys).to_pylist() == other.aside.sort_by(keys).to_pylist()
 
@@ -94,6 +97,8 @@ def test_spark_says_what_is_said_alone(spark: SparkSession, history: pa.Table, p
     assert {SETTLES_NOTHING, TWICE} <= reasons
     assert alone.undeclared
     assert alone.clock_step is not None
+    assert len(alone.bins.keys) == QUEUES
+    assert all(sum(column.to_pylist()) for column in alone.traffic.columns)
     assert_alike(judged_on_spark(spark, [parts]), alone)
 
 
