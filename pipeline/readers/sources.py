@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from brokerproof.pipeline.readers import firehose, jepsen, json_lines, parquet, rows, runs
+from brokerproof.pipeline.readers import firehose, jepsen, json_lines, otel, parquet, rows, runs
 from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK, opened
 from brokerproof.pipeline.readers.rejected_rows import Chunk, Rejected
 from brokerproof.pipeline.tables import UnreadableHistory, records_of
@@ -40,9 +40,9 @@ class Source:
 
 
 def _is_history(beginning: bytes) -> bool:
-    return beginning.startswith(b'{"') and any(
-        f'"{key}"'.encode() in beginning for key in ("op", json_lines.HEADER)
-    )
+    is_other = beginning.startswith(otel.BEGINS)
+    said = (f'"{key}"'.encode() in beginning for key in ("op", json_lines.HEADER))
+    return beginning.startswith(b'{"') and not is_other and any(said)
 
 
 def _is_trace(beginning: bytes) -> bool:
@@ -93,6 +93,15 @@ SOURCES: Final[dict[str, Source]] = {
             lambda path, _: rows.chunks_of(jepsen.read(path)),
         ),
         Source(
+            "otel",
+            "messaging spans of OpenTelemetry, as OTLP's JSON Lines",
+            (),
+            lambda beginning: beginning.startswith(otel.BEGINS),
+            lambda path, argument: rows.chunks_of(otel.read_as(path, argument)),
+            argument="how many milliseconds the clocks of clients may differ, 100 if nothing is "
+            "said; and, after a comma, `unbuffered`",
+        ),
+        Source(
             "history",
             "a history as JSON Lines",
             (".jsonl", ".ndjson"),
@@ -109,9 +118,10 @@ def source_of(path: Path) -> Source:
     with opened(path) as file:
         beginning = file.read(BEGINNING_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
     suffix = next((each for each in path.suffixes[::-1] if each not in PACKED_SUFFIXES), "")
-    by_name = (each for each in SOURCES.values() if suffix in each.suffixes)
-    by_beginning = (each for each in SOURCES.values() if each.looks_so(beginning))
-    source = next(by_name, None) or next(by_beginning, None)
+    named = [each for each in SOURCES.values() if suffix in each.suffixes]
+    looking = [each for each in SOURCES.values() if each.looks_so(beginning)]
+    # Others' lines of JSON have the suffix of a history, too.
+    source = next(iter([each for each in named if each in looking] or looking or named), None)
     if source is None:
         known = ", ".join(SOURCES)
         raise UnreadableHistory(

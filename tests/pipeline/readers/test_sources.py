@@ -36,6 +36,7 @@ ALL = sorted(path for path in RECORDINGS.iterdir() if path.is_file())
 FORMS = {
     "history.jsonl": "history",
     "queue.edn": "jepsen",
+    "spans.jsonl": "otel",
     "trace-text.log": "firehose",
     "trace.log": "firehose",
     "unknown.edn": "jepsen",
@@ -159,7 +160,7 @@ def test_all_recordings_become_one_table_and_the_rows_add_up(tmp_path: Path) -> 
 
     done = conversion.convert(ALL, None, tmp_path / "table", told)
     assert list(progress) == ALL
-    assert done.account.rows == progress[ALL[-1]] == 14 + 19 + 13 + 22 + 14
+    assert done.account.rows == progress[ALL[-1]] == 14 + 19 + 14 + 13 + 22 + 14
     assert done.account.rows == done.account.checked + done.account.rejected
     [part] = done.parts
     assert tables.files_of(part) == done.files == [str(path) for path in ALL]

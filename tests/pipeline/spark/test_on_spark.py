@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
@@ -18,6 +20,8 @@ from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.streams import TWICE
 from brokerproof.pipeline.intervals.traffic import QUEUES
+from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK
+from brokerproof.pipeline.readers.conversion import convert
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.spark import on_spark
 from brokerproof.pipeline.spark import session as spark_session
@@ -27,6 +31,7 @@ from brokerproof.pipeline.tables import Part, batch_of
 from brokerproof.spec.histories import Record
 from tests.pipeline.intervals.test_streams import steady
 from tests.pipeline.made_histories import history_table
+from tests.pipeline.readers.test_sources import ALL as RECORDINGS
 from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.test_kernels_agree import recording
 from tests.pipeline.rules.test_odd_recordings import ALTERATIONS
@@ -132,6 +137,24 @@ def test_losses_in_several_parts_are_counted_against_all_gets(
     judgement = judged_on_spark(spark, [str(tmp_path)], sizes=sizes)
     assert judgement.violations.num_rows == 99
     assert_alike(judgement, judged_alone(table_of(records)))
+
+
+def test_recordings_in_all_forms_are_judged_alike(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for path in RECORDINGS:
+        plain = path.read_bytes()
+        (folder / path.name).write_bytes(plain)
+        (folder / f"{path.name}.gz").write_bytes(gzip.compress(BYTE_ORDER_MARK + plain))
+    clock = pa.array([10, 20], pa.timestamp("ms", "UTC"))
+    names = {"op": ["publish"] * 2, "queue": ["q"] * 2, "message": ["m0", "m1"]}
+    table = pa.table(names | {"start": clock, "end": clock, "run": ["by clock"] * 2})
+    pq.write_table(table, folder / "clock.parquet")
+    done = convert([folder], None, tmp_path / "table")
+    judgement = judged_on_spark(spark, [str(part) for part in done.parts])
+    whole = pa.concat_tables([pq.read_table(part) for part in done.parts])
+    assert {"by clock", str(folder / "spans.jsonl.gz")} <= {run for run, _ in judgement.queues}
+    assert_alike(judgement, judged_alone(whole))
 
 
 def test_what_was_there_before_is_rejected_by_both(
