@@ -415,8 +415,7 @@ def _rejected(read: Converted, judgement: Judgement, account: Account) -> Iterat
     if (step := judgement.clock_step) is not None:
         number, line = file_and_line(step.place)
         yield (
-            f"{read.files[number]}:{line}: the clock of the recorder went back by at least "
-            f"{step.by:,}, or the positions are wrong: the {account.by_category['out of order']:,} "
+            f"{read.files[number]}:{line}: {step}: the {account.by_category['out of order']:,} "
             "rows out of order are about messages whose deliveries contradict others for that"
         )
     if read.account.rejected:

@@ -199,7 +199,7 @@ def _show(batch: Batch) -> None:
         f"{subject(row)}, run {row['run']}"
         for row in batch.withdrawn
     ]
-    lines += [f"rejected: {row}" for row in batch.aside]
+    lines += [*batch.clocks, *(f"rejected: {row}" for row in batch.aside)]
     for line in lines[:LINES_OF_A_BATCH]:
         click.echo(line)
     if len(lines) > LINES_OF_A_BATCH:

@@ -71,6 +71,12 @@ class ClockStep(NamedTuple):
     by: int
     place: int
 
+    def __str__(self) -> str:
+        return (
+            f"the clock of the recorder went back by at least {self.by:,}, or the positions are "
+            "wrong"
+        )
+
 
 def contradictions(history: pa.Table, control: Control) -> pa.Table:
     """Return the messages of contradictory deliveries, once each, with the reason.

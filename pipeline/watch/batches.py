@@ -23,7 +23,7 @@ from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.readers.rejected_rows import Rejected
-from brokerproof.pipeline.tables import PLACE, place_of, records_of
+from brokerproof.pipeline.tables import PLACE, file_and_line, place_of, records_of
 from brokerproof.pipeline.watch.files import (
     ROWS_AND_TOLD,
     ROWS_IN_SPARK,
@@ -71,13 +71,17 @@ _BINARY_FILES: Final = "path string, modificationTime timestamp, length long, co
 
 @dataclass(frozen=True)
 class Batch:
-    """The results of a batch: violations raised and withdrawn, and rejected rows."""
+    """The results of a batch: violations raised and withdrawn, and rejected rows.
+
+    `clocks` says in a line for each queue where the clock of its recorder went back.
+    """
 
     carried: Carried
     raised: list[dict[str, Any]] = field(default_factory=list)
     withdrawn: list[dict[str, Any]] = field(default_factory=list)
     aside: list[Rejected] = field(default_factory=list)
     written: Path = Path()
+    clocks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -157,7 +161,7 @@ class Watch:
         clock = Clock({}, self.late, self.keep, place_of(first, 0))
         new = self._read(in_order, first).persist()
         try:
-            self._judge(before, new, clock, batch, files=first + len(in_order))
+            self._judge(before, new, clock, batch, in_order)
         finally:
             new.unpersist()
 
@@ -168,8 +172,7 @@ class Watch:
             return
         nothing = place_of(before.carried.files, 0)
         clock = Clock({}, self.late, self.keep, nothing, finished=True)
-        carried = before.carried
-        self._judge(before, self._read([], 0), clock, carried.batch, files=carried.files)
+        self._judge(before, self._read([], 0), clock, before.carried.batch, ())
 
     def _read(self, paths: Sequence[str], first: int) -> DataFrame:
         names = list(paths)
@@ -182,7 +185,7 @@ class Watch:
         return numbers.mapInArrow(read, ROWS_IN_SPARK)
 
     def _judge(
-        self, before: State, new: DataFrame, clock: Clock, batch: int, *, files: int
+        self, before: State, new: DataFrame, clock: Clock, batch: int, paths: Sequence[str]
     ) -> None:
         from pyspark.sql import functions as f  # noqa: PLC0415 (an extra)
 
@@ -193,7 +196,7 @@ class Watch:
             if (contradiction := self.known.contradiction(record)) is not None:
                 raise CannotRun(contradiction)
         of_files = [msgspec.msgpack.decode(each, type=FileTold) for each in files_told]
-        carried = _counted(before.carried, of_files, batch, files)
+        carried = _counted(before.carried, of_files, batch, before.carried.files + len(paths))
         clock = Clock(
             carried.newest,
             clock.late,
@@ -210,7 +213,7 @@ class Watch:
             records = records.union(kept)
         _judged_by_queue(records, control, clock, self.known).write.parquet(str(into))
         states = _states_in(into)
-        self._tell(carried, control, states, of_files, clock)
+        self._tell(carried, control, states, of_files, clock, paths)
 
     def _tell(
         self,
@@ -219,6 +222,7 @@ class Watch:
         states: Sequence[QueueState],
         of_files: Sequence[FileTold],
         clock: Clock,
+        paths: Sequence[str],
     ) -> None:
         """Write the results of the batch, and then that it is done."""
         end = clock.finished
@@ -239,7 +243,21 @@ class Watch:
         if clock.keep is not None:
             control = still_needed(control, _oldest(states, clock))
         self.folder.finish(carried, control, end=end)
-        self.say(Batch(carried, raised, withdrawn, aside, written))
+        clocks = tuple(sorted(clock_lines(states, paths, carried.files)))
+        self.say(Batch(carried, raised, withdrawn, aside, written, clocks))
+
+
+def clock_lines(states: Sequence[QueueState], paths: Sequence[str], files: int) -> Iterator[str]:
+    """Yield where clocks went back; `files` are all files so far, `paths` the last of them."""
+    for state in states:
+        if state.clock_step is not None:
+            number, line = file_and_line(state.clock_step.place)
+            at = number - files + len(paths)
+            yield (
+                f"{paths[at] if at >= 0 else 'an earlier file'}:{line}: {state.clock_step}: "
+                f"messages of queue {state.queue}, run {state.run}, whose deliveries contradict "
+                "others for that are not judged"
+            )
 
 
 _KEY: Final = ("run", "queue", "requirement", "message")

@@ -52,7 +52,7 @@ import pyarrow.compute as pc
 
 from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control, Named, named
-from brokerproof.pipeline.intervals.streams import ambiguous, contradictions
+from brokerproof.pipeline.intervals.streams import ClockStep, ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
@@ -96,6 +96,8 @@ class QueueState(msgspec.Struct, kw_only=True):
         raised: the violations raised about kept messages.
         found, withdrawn: the violations that this judgement raises, and takes back.
         strangers: how many forgotten records of this judgement were about unknown messages.
+        clock_back: the greatest step back of a recorder's clock so far.
+        clock_step: that step, if this judgement found it.
     """
 
     run: str
@@ -109,6 +111,8 @@ class QueueState(msgspec.Struct, kw_only=True):
     found: list[dict[str, Any]] = []
     withdrawn: list[Raised] = []
     strangers: int = 0
+    clock_back: int = 0
+    clock_step: ClockStep | None = None
 
     @property
     def key(self) -> Key:
@@ -165,7 +169,9 @@ def judged(
     pending stays as it is.
     """
     known = {
-        each.key: msgspec.structs.replace(each, found=[], withdrawn=[], strangers=0)
+        each.key: msgspec.structs.replace(
+            each, found=[], withdrawn=[], strangers=0, clock_step=None
+        )
         for each in states
     }
     queue = named(table, "queue")
@@ -265,12 +271,13 @@ class _Part:
         return kept
 
     def _judge(self, part: pa.Table) -> None:
-        torn = ambiguous(contradictions(part, self._control))
-        stage = by_message(part, self._control, torn)
+        torn = contradictions(part, self._control)
+        stage = by_message(part, self._control, ambiguous(torn))
         made = np.array([state.made for state in self._states], dtype=np.int64)
         if self._clock.finished:
             made[:] = NEVER
         at = {state.key: number for number, state in enumerate(self._states)}
+        self._follow_clocks(torn, at)
         queue = named(stage.intervals, "queue")
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
         flags = numbers(stage.intervals, "flags")
@@ -290,6 +297,14 @@ class _Part:
             state.pending = each in waiting
         self._raise(strongest([wrong.filter(pa.array(final))]), at)
         self._withdraw(wrong, part)
+
+    def _follow_clocks(self, torn: pa.Table, at: Mapping[Key, int]) -> None:
+        """Record the steps back of clocks that are greater than all before them."""
+        for row in torn.filter(pc.greater(torn.column("too_early"), 0)).to_pylist():
+            state = self._states[at[row["run"], row["queue"]]]
+            step = ClockStep(row["too_early"], row[PLACE])
+            if step.by > state.clock_back:
+                state.clock_back, state.clock_step = step.by, step
 
     def _final(self, wrong: pa.Table, at: Mapping[Key, int], made: Ints) -> Marks:
         """Return which violations no record still to come takes back."""

@@ -14,7 +14,9 @@ import pytest
 
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.control import Control
+from brokerproof.pipeline.intervals.streams import ClockStep
 from brokerproof.pipeline.tables import SCHEMA, batch_of, place_of, records_of
+from brokerproof.pipeline.watch.batches import clock_lines
 from brokerproof.pipeline.watch.watching import (
     Clock,
     QueueState,
@@ -23,6 +25,7 @@ from brokerproof.pipeline.watch.watching import (
     subscribers_of,
 )
 from brokerproof.spec.histories import CONTROL, NEVER, Record
+from tests.pipeline.intervals.test_streams import steady
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, recorded, table_of
@@ -205,6 +208,31 @@ def test_what_is_raised_with_a_bounded_memory_is_what_a_check_says_too() -> None
         assert raised(watched) <= checked(files), seed
         found += len(raised(watched))
     assert found > SEEDS / 2
+
+
+def test_that_a_clock_went_back_is_said_once() -> None:
+    for back, size in ((0, 0), (100, 86)):
+        watched = Watched(late=1000)
+        records = steady(back=back, at=30)
+        said = []
+        for file in (records[:20], records[20:40], records[40:]):
+            watched.batch(file)
+            said += [state.clock_step for state in watched.states]
+        place = place_of(1, 11)  # the eleventh record of the second file
+        assert [each for each in said if each] == ([ClockStep(size, place)] if size else [])
+        assert [state.clock_back for state in watched.states] == [size]
+
+
+def test_the_line_about_a_clock_names_the_file_if_it_is_a_new_one() -> None:
+    step = ClockStep(86_000, place_of(4, 7))
+    states = [
+        QueueState(run="r", queue="q", clock_step=step),
+        QueueState(run="r", queue="p", clock_back=86_000),
+    ]
+    [line] = clock_lines(states, ["a", "b"], files=6)
+    assert line.startswith("a:7: the clock of the recorder went back by at least 86,000, or the ")
+    [line] = clock_lines(states, ["b"], files=6)
+    assert line.startswith("an earlier file:7: the clock")
 
 
 def test_a_state_that_is_thrown_away_is_noticed() -> None:
