@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
-    """Yield the result for an invariant, and the steps that break it."""
+    """Yield the result for an invariant, a counter or a liveness property, and what breaks it."""
     verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
     if proof.says_nothing:
@@ -34,6 +34,9 @@ def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
 
 
 def _condition_lines(condition: Condition) -> Iterator[str]:
+    if condition.of:
+        yield from _rank_lines(condition)
+        return
     where = f"by {condition.action}" if condition.action else "initially"
     verb = "broken" if condition.outcome == "refuted" else "not decided"
     yield f"    {verb} {where}" + (f": {condition.reason}" if condition.reason else "")
@@ -45,6 +48,17 @@ def _condition_lines(condition: Condition) -> Iterator[str]:
         yield from _trace_lines(condition.run, "initially")
     elif condition.action and condition.outcome == "refuted":
         yield "    no run to it was found: so far a counterexample to induction, nothing more"
+
+
+def _rank_lines(condition: Condition) -> Iterator[str]:
+    verb = "this may fail" if condition.outcome == "refuted" else "not decided"
+    step = f" after {condition.action}" if condition.action else ""
+    yield f"    {verb}{step}: {condition.of}" + (
+        f"; {condition.reason}" if condition.reason else ""
+    )
+    if condition.witness:
+        yield from _trace_lines(condition.witness, "in this state")
+    yield "    so the rank does not show the property; `explore` checks it in a scope"
 
 
 def _trace_lines(steps: Sequence[Step], start: str) -> Iterator[str]:
@@ -65,7 +79,8 @@ def unproved_lines(system: System) -> Iterator[str]:
     if not system.invariants:
         yield "  NOTHING TO PROVE: the model has no @invariant"
     for progress in system.leads_to:
-        yield f"  not proved: {progress.name}; `explore` checks what happens in the end, in a scope"
+        if progress.rank is None:
+            yield f"  not proved: {progress.name}; `explore` checks it in a scope"
 
 
 def idle_lines(system: System) -> Iterator[str]:

@@ -114,7 +114,7 @@ def _prove(name: str, cache: Cache, standings: Standings) -> bool:
 
     proof = cache.kept(prover.Proof, f"proof-{name}", prover.prove, system, report=report)
     if not shown:
-        for each in (*proof.invariants, *proof.counters):
+        for each in proof.stated:
             report(each)
     _show(proof_lines.possibility_lines(proof))
     _show(proof_lines.idle_lines(system))

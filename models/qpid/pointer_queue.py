@@ -15,6 +15,7 @@ nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from brokerproof.models.language import (
@@ -27,17 +28,27 @@ from brokerproof.models.language import (
     Map,
     Model,
     Order,
+    Part,
     Relation,
+    Steps,
     action,
     axiom,
+    elements,
     exists,
+    finitely,
     forall,
     implies,
     initial,
     invariant,
     ite,
+    leads_to,
+    least,
+    ranked,
     require,
 )
+
+IS_DELIVERED = "what-a-consumer-wants-is-delivered"
+DELIVERED_BY = ("one-arrives-at-a-time", "pointer-passes-nothing-of-interest")
 
 
 class Entry(Family):
@@ -330,3 +341,54 @@ class PointerQueue(EntryList):
     def browser_holds_nothing(self, who: Subscription, e: Entry) -> Bool:
         """A browser never holds an entry."""
         return implies(self.holds[who, e], ~self.browser[who])
+
+    def has_arrived(self, e: Entry) -> Bool:
+        """Whether the entry is in the list or has been."""
+        return self.status[e] != Status.ABSENT
+
+    def is_still_to_see(self, who: Subscription, e: Entry) -> Bool:
+        """Whether the entry is ahead of the pointer, or of where that goes back to."""
+        back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
+        return self.before(self.last_seen[who], e) | (
+            back & self.at_or_before(self.released[who], e)
+        )
+
+    @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
+    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+        """An available entry that a consumer wants is delivered in the end, to any consumer.
+
+        The exceptions: the consumer leaves; entries are inserted again and again; entries return to
+        a place at or before this one again and again.
+        """
+        finitely(insert=lambda _: TRUE, release=lambda _, e: self.at_or_before(e, m))
+        self.ranked_up_to(m, who)
+        takes = self.active[who] & ~self.browser[who]
+        waits = takes & self.is_for_all(m) & self.is_wanted(who, m)
+        return waits, ~takes | ~self.can_have(who, m)
+
+    def ranked_up_to(self, m: Entry, who: Subscription, *first: Bool, **also: Steps) -> None:
+        """Rank the entries that the consumer comes to at or before this one.
+
+        An arrival is offered, or looked back at, before all else. Then entries up to this one are
+        delivered or leave the list, or the pointer goes forward.
+        """
+
+        def up_to_it(members: Callable[[Entry], Bool]) -> Part:
+            return elements(
+                Entry, lambda e: members(e) & self.at_or_before(e, m), within=self.has_arrived
+            )
+
+        least(self.before, lambda e: self.in_list(e) & self.before(self.last_seen[who], e))
+        ranked(
+            *first,
+            elements(Entry, lambda e: self.arriving[e]),
+            up_to_it(lambda e: self.status[e] == Status.AVAILABLE),
+            up_to_it(self.in_list),
+            up_to_it(lambda e: self.has_arrived(e) & self.is_still_to_see(who, e)),
+            lowered_by={
+                "look_back": lambda _: TRUE,
+                "deliver": lambda c, _: c == who,
+                "pass_over": lambda c, _: c == who,
+                **also,
+            },
+        )

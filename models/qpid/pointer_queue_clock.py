@@ -14,12 +14,20 @@ from brokerproof.models.language import (
     Bool,
     Map,
     action,
+    finitely,
     implies,
     initial,
     invariant,
+    leads_to,
     require,
 )
-from brokerproof.models.qpid.pointer_queue import Entry, Status
+from brokerproof.models.qpid.pointer_queue import (
+    DELIVERED_BY,
+    IS_DELIVERED,
+    Entry,
+    Status,
+    Subscription,
+)
 from brokerproof.models.qpid.pointer_queue_selectors import SelectingQueue
 
 
@@ -63,3 +71,9 @@ class TimedQueue(SelectingQueue):
     def held_back_is_there(self, e: Entry) -> Bool:
         """Only an available entry is held back."""
         return implies(self.held_back[e], self.status[e] == Status.AVAILABLE)
+
+    @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
+    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+        """The same with a clock: entries come due at or before this one finitely often."""
+        finitely(hold=lambda e: self.at_or_before(e, m), come_due=lambda e: self.at_or_before(e, m))
+        return super().wanted_is_delivered(who, m)

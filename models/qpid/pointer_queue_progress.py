@@ -18,13 +18,21 @@ from brokerproof.models.language import (
     action,
     axiom,
     exists,
+    finitely,
     forall,
     implies,
     ite,
+    leads_to,
     least,
     require,
 )
-from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue import (
+    DELIVERED_BY,
+    IS_DELIVERED,
+    Entry,
+    Status,
+    Subscription,
+)
 from brokerproof.models.qpid.pointer_queue_selectors import SelectingQueue
 
 
@@ -123,6 +131,12 @@ class ProgressingQueue(SelectingQueue):
         """A channel closes whose subscriptions hold no entry."""
         require(forall(Entry, lambda e: ~self.goes_back(which, e)))
         self._leave(which)
+
+    @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
+    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+        """The same with channels, whose closing releases entries."""
+        finitely(close_channel=lambda _, first: self.at_or_before(first, m))
+        return super().wanted_is_delivered(who, m)
 
     def _leave(self, which: Channel) -> None:
         self.holds = self.holds.map(lambda c, _, old: old & (self.channel[c] != which))

@@ -22,15 +22,25 @@ from brokerproof.models.language import (
     Map,
     Relation,
     action,
+    finitely,
     forall,
     implies,
     initial,
     invariant,
     ite,
+    leads_to,
     require,
 )
-from brokerproof.models.qpid.pointer_queue import Entry, Subscription
+from brokerproof.models.qpid.pointer_queue import (
+    DELIVERED_BY,
+    IS_DELIVERED,
+    Entry,
+    Subscription,
+)
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
+
+SUBSCRIBED = "who-is-subscribed-is-in-a-list"
+BELONGS = "each-is-where-it-belongs"
 
 
 class Listed(Enumeration):
@@ -173,6 +183,18 @@ class PullQueue(ProgressingQueue):
             self.rewound[who] & self.at_or_before(self.released[who], e)
         )
 
+    @leads_to(
+        IS_DELIVERED,
+        fair=("look_back", "deliver", "pass_over", "want"),
+        by=(*DELIVERED_BY, SUBSCRIBED, BELONGS),
+    )
+    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+        """The same where the consumer pulls, and runs out of room finitely often."""
+        stated = super().wanted_is_delivered(who, m)
+        finitely(want_no_more=lambda c: c == who)
+        self.ranked_up_to(m, who, ~self.is_told(who), want=lambda c: c == who)
+        return stated
+
     def _leave(self, which: Channel) -> None:
         """Remove all consumers of a channel from their lists too."""
         super()._leave(which)
@@ -186,12 +208,12 @@ class PullQueue(ProgressingQueue):
             lambda c, old: ite(self.channel[c] == which, Listed.REMOVED, old)
         )
 
-    @invariant("who-is-subscribed-is-in-a-list")
+    @invariant(SUBSCRIBED)
     def subscribed_is_listed(self, who: Subscription) -> Bool:
         """Exactly the subscribed consumers are in a list (QCM-1)."""
         return self.active[who] == ~self.is_listed(who, Listed.REMOVED)
 
-    @invariant("each-is-where-it-belongs")
+    @invariant(BELONGS)
     def where_it_belongs(self, who: Subscription) -> Bool:
         """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
         return implies(

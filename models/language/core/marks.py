@@ -59,12 +59,15 @@ def axiom(name: str) -> Callable[[Method], Method]:
     return _role("axiom", name)
 
 
-def leads_to(name: str, *, fair: tuple[str, ...] = ()) -> Callable[[Method], Method]:
+def leads_to(
+    name: str, *, fair: tuple[str, ...] = (), by: tuple[str, ...] = ()
+) -> Callable[[Method], Method]:
     """Mark a method that returns premise and conclusion, for each value of its parameters.
 
-    Runs count only if they take each `fair` action that stays possible.
+    Runs count only if they take each `fair` action that stays possible. `by` is as for an
+    invariant.
     """
-    promise: Callable[[Method], Method] = _role("leads_to", name)
+    promise: Callable[[Method], Method] = _by(_role("leads_to", name), by)
 
     def mark(method: Method) -> Method:
         method.__model_fair__ = fair  # type: ignore[attr-defined]

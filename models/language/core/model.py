@@ -15,10 +15,10 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.core.marks import Method, Role, action
 from brokerproof.models.language.core.rewriting import Function
@@ -29,10 +29,13 @@ from brokerproof.models.language.core.systems import (
     Ghost,
     Guard,
     LeadsTo,
+    Part,
+    Rank,
     Statement,
     System,
 )
 from brokerproof.models.language.core.terms import (
+    FALSE,
     Bool,
     Family,
     Int,
@@ -66,11 +69,15 @@ I = TypeVar("I", bound=Term)  # noqa: E741 (index)
 J = TypeVar("J", bound=Term)
 V = TypeVar("V", bound=Term)
 
+Steps: TypeAlias = Callable[..., Bool | bool]
+"""Some steps of an action: a condition on its arguments."""
+
 
 class _Trace:
     """The record of one run of a method so far."""
 
-    def __init__(self, symbols: dict[str, Symbol]) -> None:
+    def __init__(self, symbols: dict[str, Symbol], *, leads: bool) -> None:
+        self.leads = leads
         self.now: dict[Symbol, Function] = {}
         for symbol in symbols.values():
             parameters = tuple(fresh(sort, sort.__name__[0].lower()) for sort in symbol.domain)
@@ -80,6 +87,8 @@ class _Trace:
         self.situations: list[Guard] = []
         self.assumptions: list[Assumed] = []
         self.mapped: list[_Update] = []
+        self.finitely: dict[str, Steps] = {}
+        self.rank: _Ranked | None = None
 
     @property
     def touched(self) -> bool:
@@ -236,6 +245,52 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
     trace.situations.append(Guard(label, lift(situation, Bool)))
 
 
+def finitely(**steps: Steps) -> None:
+    """Let a leads-to property be about runs that take these steps finitely often.
+
+    Each action is given with a condition on its arguments.
+    """
+    _leading_to("finitely").finitely.update(steps)
+
+
+def elements(family: Sort, members: Steps, *, within: Steps | None = None) -> Part:
+    """Return a part of a rank: a set, which is lower if it has lost elements and got none.
+
+    It lies `within` a set that is finite, since it begins with one element at most and no step adds
+    a second one at once. Without `within`, that is proved of the set itself.
+    """
+    element = fresh(family, members.__code__.co_varnames[0])
+    held = lift(members(element), Bool)
+    return Part(held, element, lift(within(element), Bool) if within else held)
+
+
+def ranked(
+    *parts: Part | Bool | Int, lowered_by: dict[str, Steps], pending: Bool | bool = True
+) -> None:
+    """State why a leads-to property holds for any number of elements, by a rank.
+
+    The parts are compared in their order: sets (`elements`), truth values (false is lower) and
+    numbers (not negative). While the conclusion does not hold, one of the steps `lowered_by` is
+    possible, and stays so until the rank is lower; each of them makes it lower, and no other step
+    higher, but for those that happen `finitely` often. `pending` is what stays true until then, if
+    that is not the premise.
+    """
+    made = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
+    _leading_to("ranked").rank = _Ranked(made, lowered_by, pending)
+
+
+def _leading_to(statement: str) -> _Trace:
+    if not tracing().leads:
+        raise ModelError(f"{statement} is about a liveness property: write it below @leads_to")
+    return tracing()
+
+
+class _Ranked(NamedTuple):
+    parts: tuple[Part, ...]
+    lowered_by: dict[str, Steps]
+    pending: Bool | bool
+
+
 def step(at: Term, then: Term | None = None) -> Callable[[Method], Method]:
     """Mark an action of a thread: its first parameter is `at` one place, and goes on to `then`.
 
@@ -315,9 +370,12 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
 
 
 @contextmanager
-def run(symbols: dict[str, Symbol]) -> Iterator[_Trace]:
-    """Run the text of a model on these symbols; the value is the record of the run."""
-    _current.append(_Trace(symbols))
+def run(symbols: dict[str, Symbol], *, leads: bool = False) -> Iterator[_Trace]:
+    """Run the text of a model on these symbols; the value is the record of the run.
+
+    `leads` says that the text is that of a leads-to property.
+    """
+    _current.append(_Trace(symbols, leads=leads))
     try:
         yield _current[-1]
         for update in _current[-1].mapped:
@@ -365,15 +423,16 @@ def _trace_anew(model: type[Model]) -> System:
         if not symbol.rigid and start.now[symbol] is start.before[symbol]:
             raise ModelError(f"{model.__name__}: the initial state says nothing of {symbol}")
     families = {s for symbol in symbols for s in (*symbol.domain, symbol.range)}
+    actions = tuple(_action(model, instance, *named) for named in roles.get("action", []))
     system = System(
         name=model.__name__,
         doc=inspect.getdoc(model) or "",
         symbols=symbols,
         initial={symbol: start.now[symbol] for symbol in symbols if not symbol.rigid},
-        actions=tuple(_action(model, instance, *named) for named in roles.get("action", [])),
+        actions=actions,
         invariants=tuple(_stated(model, instance, *n) for n in roles.get("invariant", [])),
         axioms=tuple(_stated(model, instance, *named) for named in roles.get("axiom", [])),
-        leads_to=tuple(_leading(model, instance, *n) for n in roles.get("leads_to", [])),
+        leads_to=tuple(_leading(model, instance, actions, *n) for n in roles.get("leads_to", [])),
         ghosts=tuple(_counting(model, instance, *n) for n in roles.get("counts", [])),
         families=tuple(sorted((s for s in families if issubclass(s, Family)), key=str)),
     )
@@ -444,15 +503,45 @@ def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
 
 
 def _leading(
-    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+    model: type[Model],
+    instance: Model,
+    actions: Sequence[Action],
+    name: str,
+    method: Callable[..., object],
 ) -> LeadsTo:
     parameters = _elements(method)
-    with run(model.symbols_) as traced:
+    with run(model.symbols_, leads=True) as traced:
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
+        finitely = _steps(name, actions, traced.finitely)
+        rank = traced.rank
+        lowered_by = _steps(name, actions, rank.lowered_by) if rank else {}
     _changes_nothing(model, name, traced)
-    terms = lift(premise, Bool), lift(conclusion, Bool)
-    fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
-    return LeadsTo(name, inspect.getdoc(method) or "", parameters, *terms, fair)
+    before, after = lift(premise, Bool), lift(conclusion, Bool)
+    pending = before if rank is None or rank.pending is True else lift(rank.pending, Bool)
+    return LeadsTo(
+        name=name,
+        doc=inspect.getdoc(method) or "",
+        parameters=parameters,
+        premise=before,
+        conclusion=after,
+        fair=cast("tuple[str, ...]", vars(method)["__model_fair__"]),
+        finitely=finitely,
+        rank=rank and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions)),
+        by=cast("tuple[str, ...]", vars(method)["__model_by__"]),
+    )
+
+
+def _steps(name: str, actions: Sequence[Action], steps: dict[str, Steps]) -> dict[str, Bool]:
+    """Return the conditions on the parameters of the actions."""
+    parameters = {action.name: action.parameters for action in actions}
+    for each in steps:
+        if each not in parameters:
+            known = ", ".join(sorted(parameters))
+            raise ModelError(f"{name} speaks of {each}, which is no action: there are {known}")
+        if any(isinstance(parameter, Symbol) for parameter in parameters[each]):
+            raise ModelError(f"{name} speaks of {each}, which has a set as parameter")
+    chosen = {each: lift(some(*parameters[each]), Bool) for each, some in steps.items()}
+    return {each: some for each, some in chosen.items() if some is not FALSE}
 
 
 def _counting(

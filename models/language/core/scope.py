@@ -193,6 +193,7 @@ def terms(system: System) -> Iterator[Term]:
         *(guard.term for action in system.actions for guard in action.guards),
         *(statement.term for statement in (*system.invariants, *system.axioms)),
         *(term for each in system.leads_to for term in (each.premise, each.conclusion)),
+        *(term for each in system.leads_to for term in each.finitely.values()),
         *(ghost.term for ghost in system.ghosts),
     ]
     seen: set[Term] = set()

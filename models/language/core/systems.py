@@ -59,8 +59,38 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a rank: a set that loses an element, a truth value that ends, or a falling number.
+
+    `element` is the variable of a set, which lies within the set `within`.
+    """
+
+    term: Bool | Int
+    element: Term | None = None
+    within: Bool | None = None
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Why a leads-to property holds: the parts, compared in order, and the steps that lower them.
+
+    `lowered_by` has for each such action a condition on its parameters. `pending` holds from the
+    premise on until the conclusion holds.
+    """
+
+    parts: tuple[Part, ...]
+    lowered_by: dict[str, Bool]
+    pending: Bool
+    assumptions: tuple[Assumed, ...] = ()
+
+
+@dataclass(frozen=True)
 class LeadsTo:
-    """A leads-to property: after the premise the conclusion follows, if `fair` actions are fair."""
+    """A leads-to property: after the premise the conclusion follows, if `fair` actions are fair.
+
+    It is about runs that take the steps of `finitely` finitely often: for each such action, a
+    condition on its parameters. `by` names the invariants from which it is proved, if they suffice.
+    """
 
     name: str
     doc: str
@@ -68,6 +98,9 @@ class LeadsTo:
     premise: Bool
     conclusion: Bool
     fair: tuple[str, ...]
+    finitely: dict[str, Bool] = field(default_factory=dict)
+    rank: Rank | None = None
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

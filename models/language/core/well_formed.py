@@ -43,4 +43,10 @@ def check_well_formed(system: System) -> System:
                     f"{progress.name} wants {name} to be fair, which is no action: "
                     f"there are {', '.join(sorted(known))}"
                 )
+        unfair = set(progress.rank.lowered_by if progress.rank else ()) - set(progress.fair)
+        if unfair:
+            raise ModelError(
+                f"{progress.name} is to be ranked by {min(unfair)}, which is not fair: it may "
+                "never be taken"
+            )
     return system

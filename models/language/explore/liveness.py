@@ -3,15 +3,15 @@
 A run breaks "premise leads to conclusion" if the conclusion never holds after the premise. Such a
 run ends up in one strongly connected component of the states without the conclusion, or stays in
 one state for ever. It counts only if it is weakly fair: each fair action, with each of its
-arguments, is taken in the component or impossible in one of its states. The counterexample is a
-lasso: a way into the component, and a cycle in it that takes each fair action, or passes a state
-where it is impossible.
+arguments, is taken in the component or impossible in one of its states. Steps that happen
+`finitely` often are no part of a component. The counterexample is a lasso: a way into the
+component, and a cycle in it that takes each fair action, or passes a state where it is impossible.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -124,17 +124,31 @@ class _Transitions:
             premise = self.reading.holds(progress.premise, variables, self.words)
             waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
             asked = asked or bool((premise & waiting).any())
-            found = self._broken(progress.fair, premise, waiting)
+            often = self._often(progress, variables)
+            found = self._broken(progress.fair, premise, waiting, often)
             if found is not None:
                 arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
                 return Kept(progress.name, arguments, *found)
         return Kept(progress.name, {}, asked=asked)
 
+    def _often(self, progress: LeadsTo, variables: dict[Term, Term]) -> Mask:
+        """Return the transitions that a run may take again and again."""
+        often = np.ones(len(self.source), dtype=np.bool_)
+        for number, instance in enumerate(self.reading.instances):
+            steps = progress.finitely.get(instance.action.name)
+            if steps is not None:
+                parameters = cast("tuple[Term, ...]", instance.action.parameters)
+                pairs = zip(parameters, instance.arguments, strict=True)
+                chosen = {p: constant(type(p), value) for p, value in pairs}
+                rarely = self.reading.holds(steps, {**variables, **chosen}, self.words)
+                often &= ~((self.instance == number) & rarely[self.source])
+        return often
+
     def _broken(
-        self, fair: tuple[str, ...], premise: Mask, waiting: Mask
+        self, fair: tuple[str, ...], premise: Mask, waiting: Mask, often: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
         reached = self._search(np.flatnonzero(waiting & premise), waiting)
-        component, is_fair = self._fair_components(waiting, fair)
+        component, is_fair = self._fair_components(waiting, fair, often)
         entries = reached.order[is_fair[component[reached.order]]]
         if not len(entries):
             return None
@@ -142,11 +156,11 @@ class _Transitions:
         way = self._way(reached, entry)
         everywhere = np.ones(len(self.words), dtype=np.bool_)
         before = self._way(self._search(self.initial, everywhere), way[0][1])
-        circle = self._circle(entry, component == component[entry], fair)
+        circle = self._circle(entry, component == component[entry], fair, often)
         return self._steps([*before, *way[1:]]), self._steps(circle)
 
-    def _search(self, starts: Numbers, allowed: Mask) -> _Reached:
-        """Search all that is allowed, breadth first."""
+    def _search(self, starts: Numbers, allowed: Mask, often: Mask | None = None) -> _Reached:
+        """Search all that is allowed, breadth first, by all transitions or those in `often`."""
         by = np.full(len(self.words), NOT_REACHED)
         by[starts] = FIRST
         levels = [level := np.asarray(starts, dtype=np.int64)]
@@ -157,6 +171,8 @@ class _Transitions:
             taken = np.repeat(begins, counts) + within
             target = self.target[taken]
             is_new = allowed[target] & (by[target] == NOT_REACHED)
+            if often is not None:
+                is_new &= often[taken]
             taken, target = taken[is_new], target[is_new]
             at = np.sort(np.unique(target, return_index=True)[1])
             level = target[at].astype(np.int64)
@@ -164,12 +180,14 @@ class _Transitions:
             levels.append(level)
         return _Reached(np.concatenate(levels), by)
 
-    def _fair_components(self, waiting: Mask, fair: tuple[str, ...]) -> tuple[Numbers, Mask]:
+    def _fair_components(
+        self, waiting: Mask, fair: tuple[str, ...], often: Mask
+    ) -> tuple[Numbers, Mask]:
         """Return each state's strongly connected component, and in which a fair run can stay.
 
         The graph is that of the waiting states; no run stays in any other.
         """
-        inside = waiting[self.source] & waiting[self.target]
+        inside = waiting[self.source] & waiting[self.target] & often
         source, target = self.source[inside], self.target[inside]
         size = len(self.words)
         graph = csr_array((np.ones(len(source), np.bool_), (source, target)), shape=(size, size))
@@ -186,7 +204,7 @@ class _Transitions:
                 is_fair &= ~is_due
         return component, is_fair
 
-    def _circle(self, entry: int, inside: Mask, fair: tuple[str, ...]) -> Way:
+    def _circle(self, entry: int, inside: Mask, fair: tuple[str, ...], often: Mask) -> Way:
         """Return a fair cycle from a state of the component.
 
         It joins shortest ways to the needs of each fair action, so it is not always the shortest.
@@ -200,29 +218,30 @@ class _Transitions:
             passed = [entry, *(state for _, state in circle)]
             if any(n == number for n, _ in circle) or not enabled[passed].all():
                 continue
-            reached = self._search(np.array([here]), inside)
+            reached = self._search(np.array([here]), inside, often)
             for state in reached.order.tolist():
-                taken = [(n, t) for n, t in self._after(state) if n == number and inside[t]]
+                after = self._after(state, often)
+                taken = [(n, t) for n, t in after if n == number and inside[t]]
                 if taken or not enabled[state]:
                     circle += [*self._way(reached, state)[1:], *taken[:1]]
                     here = circle[-1][1]
                     break
-        return circle + self._way_back(here, entry, inside, moved=bool(circle))
+        return circle + self._way_back(here, entry, inside, often, moved=bool(circle))
 
-    def _way_back(self, here: int, entry: int, inside: Mask, *, moved: bool) -> Way:
+    def _way_back(self, here: int, entry: int, inside: Mask, often: Mask, *, moved: bool) -> Way:
         """Return a shortest way to the entry, of at least one step unless the cycle has moved."""
         if here == entry and moved:
             return []
-        reached = self._search(np.array([here]), inside)
+        reached = self._search(np.array([here]), inside, often)
         for state in reached.order.tolist():
-            for number, target in self._after(state):
+            for number, target in self._after(state, often):
                 if target == entry:
                     return [*self._way(reached, state)[1:], (number, entry)]
         return []
 
-    def _after(self, state: int) -> list[tuple[int, int]]:
-        """Return the transitions of a state: instances and targets."""
-        own = slice(self.first[state], self.first[state + 1])
+    def _after(self, state: int, often: Mask) -> list[tuple[int, int]]:
+        """Return the transitions of a state that may be taken often: instances and targets."""
+        own = self.first[state] + np.flatnonzero(often[self.first[state] : self.first[state + 1]])
         return list(zip(self.instance[own].tolist(), self.target[own].tolist(), strict=True))
 
     def _way(self, reached: _Reached, state: int) -> Way:

@@ -1,4 +1,7 @@
-"""The result for an invariant or a counter: one condition for the start and for each action."""
+"""The result for a statement: an invariant, a counter or a leads-to property.
+
+The first two have one condition for the start and one for each action.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ class Condition:
 
     `witness` shows a refutation: the state before and the step, or the initial state. `run` is a
     shortest run from an initial state to a violation, if a quick search finds one; without it, the
-    witness is only a counterexample to induction. `reason` says why the outcome is unknown.
+    witness is only a counterexample to induction. `reason` says why the outcome is unknown, and
+    `of` in words which condition of a leads-to property it is.
     """
 
     action: str | None
@@ -24,13 +28,15 @@ class Condition:
     witness: tuple[Step, ...] = ()
     reason: str = ""
     run: tuple[Step, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True)
 class InvariantProof:
-    """An invariant, with its conditions and the assumptions beyond the model's axioms.
+    """A statement, with its conditions and the assumptions beyond the model's axioms.
 
-    An invariant that `says_nothing` is true of every state, whatever the model does.
+    An invariant that `says_nothing` is true of every state, whatever the model does. A leads-to
+    property says nothing if no state that satisfies the invariants has its premise alone.
     """
 
     name: str

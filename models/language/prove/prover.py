@@ -27,6 +27,7 @@ from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.explore.reaching import reached
 from brokerproof.models.language.prove.conditions import Condition, InvariantProof
 from brokerproof.models.language.prove.counting import prove_counter
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.language.prove.witness import Question
 from brokerproof.models.language.prove.z3_queries import (
     SIZE_MAX,
@@ -68,24 +69,32 @@ class Satisfied:
 
 @dataclass(frozen=True)
 class Proof:
-    """The prover's results for a system; `firing` is by action, `counters` are the ghosts."""
+    """The prover's results for a system.
+
+    `firing` is by action, `counters` are the ghosts, `leads_to` the properties that have a rank.
+    """
 
     system: str
     start: Satisfied
     invariants: tuple[InvariantProof, ...]
     firing: dict[str, Satisfied]
     counters: tuple[InvariantProof, ...] = ()
+    leads_to: tuple[InvariantProof, ...] = ()
+
+    @property
+    def stated(self) -> tuple[InvariantProof, ...]:
+        """All results about statements."""
+        return (*self.invariants, *self.counters, *self.leads_to)
 
     @property
     def complete(self) -> bool:
         """Whether all is proved, and no contradiction, idle action or tautology is involved."""
         possible = all(s.outcome == "fires" for s in (self.start, *self.firing.values()))
-        stated = (*self.invariants, *self.counters)
-        return possible and all(p.outcome == "proved" and not p.says_nothing for p in stated)
+        return possible and all(p.outcome == "proved" and not p.says_nothing for p in self.stated)
 
 
 def prove(system: System, *, report: Callable[[InvariantProof], None] | None = None) -> Proof:
-    """Prove a system; `report` is called with each invariant as it is decided."""
+    """Prove a system; `report` is called with each statement as it is decided."""
 
     def reported(proof: InvariantProof) -> InvariantProof:
         if report:
@@ -96,6 +105,9 @@ def prove(system: System, *, report: Callable[[InvariantProof], None] | None = N
         system=system.name,
         invariants=tuple(reported(prove_invariant(system, each)) for each in system.invariants),
         counters=tuple(reported(prove_counter(system, ghost)) for ghost in system.ghosts),
+        leads_to=tuple(
+            reported(prove_leads_to(system, each)) for each in system.leads_to if each.rank
+        ),
         start=initial_state_exists(system),
         firing={action.name: can_fire(system, action) for action in system.actions},
     )

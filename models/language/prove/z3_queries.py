@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import z3
@@ -18,7 +19,7 @@ import z3
 from brokerproof.models.language.core.model import Action, ModelError, System
 from brokerproof.models.language.core.rewriting import Function, substitute
 from brokerproof.models.language.core.scope import families
-from brokerproof.models.language.core.systems import Ghost, Statement
+from brokerproof.models.language.core.systems import Ghost, LeadsTo, Statement
 from brokerproof.models.language.core.terms import (
     Bool,
     Sort,
@@ -51,6 +52,8 @@ STEPS_FEW = 20_000_000
 STEPS_MAX = 100_000_000
 """Z3's limit before a condition is unknown, about a minute."""
 
+SEEDS = 5
+"""The number of random seeds for a question that is asked without patterns."""
 
 STEPS_TRIVIAL = 100_000
 """Z3's limit for whether a formula is true without the model; at the limit it counts as not."""
@@ -95,6 +98,16 @@ def decided(
     return Decision("unknown", reason=f"{small}; beyond, Z3 says: {reason}")
 
 
+def excluded_by_models(system: System, formulas: Sequence[Bool]) -> bool:
+    """Whether formulas have no model, by instances that Z3 takes from candidate models alone.
+
+    Its usual patterns find an instance for each element before or behind another, without end, if
+    the formulas say that some element is the first. Candidate models depend on Z3's random seed.
+    """
+    options = ({"smt.ematching": False, "smt.random_seed": seed} for seed in range(SEEDS))
+    return any(asked(system, formulas, STEPS_FIRST, each)[0] == z3.unsat for each in options)
+
+
 def small_sizes(system: System) -> Iterator[dict[Sort, int]]:
     """Yield sizes for the families: equal ones first, then mixed ones, the smallest first."""
     names = families(system)
@@ -106,11 +119,18 @@ def small_sizes(system: System) -> Iterator[dict[Sort, int]]:
             yield dict(zip(names, sizes, strict=True))
 
 
-def asked(system: System, formulas: Iterable[Bool], steps: int) -> tuple[z3.CheckSatResult, str]:
+def asked(
+    system: System,
+    formulas: Iterable[Bool],
+    steps: int,
+    options: Mapping[str, bool | int] = MappingProxyType({}),
+) -> tuple[z3.CheckSatResult, str]:
     """Return Z3's answer with families of any size, and its reason if it has none."""
     reading = Z3Reading(system)
     solver = z3.Solver(ctx=reading.context)
     solver.set("rlimit", steps)
+    for name, value in options.items():
+        solver.set(name, value)
     for formula in (*rigid_facts(system), *formulas):
         solver.add(reading.formula(formula))
     return checked(solver, steps)
@@ -121,7 +141,7 @@ def assumed(system: System) -> list[Bool]:
     return [statement.term for statement in (*system.axioms, *system.invariants)]
 
 
-def named(system: System, stated: Statement | Ghost) -> list[Bool]:
+def named(system: System, stated: Statement | Ghost | LeadsTo) -> list[Bool]:
     """Return the premises that suffice for a statement, or none if it names none."""
     if not stated.by:
         return []

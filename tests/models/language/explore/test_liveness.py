@@ -14,7 +14,17 @@ from click.testing import CliRunner
 
 from brokerproof.checks.commands.explore import explore
 from brokerproof.models.catalogue import CATALOGUE, Listed
-from brokerproof.models.language import Bool, Family, Map, Model, action, exists, initial, require
+from brokerproof.models.language import (
+    Bool,
+    Family,
+    Map,
+    Model,
+    action,
+    exists,
+    finitely,
+    initial,
+    require,
+)
 from brokerproof.models.language.core.marks import leads_to
 from brokerproof.models.language.core.model import ModelError, trace
 from brokerproof.models.language.core.scope import Scope, arguments_in_words, state_in_words
@@ -124,6 +134,27 @@ def test_one_guest_can_be_passed_over_for_ever() -> None:
     assert is_fair_lasso(PlainReading(trace(Restaurant), scope), starving, ("serve", "leave"))
 
 
+class FewGuests(Restaurant):
+    """Guests who come again and again, or finitely often."""
+
+    @leads_to("each-guest-eats-if-others-come-finitely-often", fair=("serve", "leave"))
+    def waits_eats_in_the_end(self, guest: Guest) -> tuple[Bool, Bool]:
+        """Right: in the end no other guest is served again."""
+        finitely(come=lambda other: other != guest)
+        return self.waits[guest], self.eats[guest]
+
+    @leads_to("each-guest-eats-if-they-come-finitely-often", fair=("serve", "leave"))
+    def waits_eats_alone(self, guest: Guest) -> tuple[Bool, Bool]:
+        """Wrong: only this guest's own coming is limited."""
+        finitely(come=lambda other: other == guest)
+        return self.waits[guest], self.eats[guest]
+
+
+def test_steps_that_happen_finitely_often_are_in_no_loop() -> None:
+    kept = check(trace(FewGuests), Scope({Guest: 2}, range(1)))
+    assert [each.kept for each in kept[2:]] == [False, True, False]
+
+
 def test_a_circle_that_is_open_or_unfair_is_no_counterexample() -> None:
     scope = Scope({Guest: 2}, range(1))
     plain = PlainReading(trace(Restaurant), scope)
@@ -174,13 +205,13 @@ def test_a_circle_takes_each_fair_action_or_passes_where_it_is_impossible() -> N
 
 
 def fair_components(
-    transitions: liveness_module._Transitions, waiting: Mask, fair: tuple[str, ...]
+    transitions: liveness_module._Transitions, waiting: Mask, fair: tuple[str, ...], often: Mask
 ) -> set[frozenset[int]]:
     """Return the components in which a fair run can stay, by networkx, one state at a time."""
     graph = nx.MultiDiGraph()
     graph.add_nodes_from(np.flatnonzero(waiting).tolist())
     for state in [*graph]:
-        for number, after in transitions._after(state):
+        for number, after in transitions._after(state, often):
             if waiting[after]:
                 graph.add_edge(state, after, key=number)
     found = set()
@@ -202,12 +233,14 @@ def test_components_are_those_that_networkx_finds(model: type[Model], share: flo
     reading = ColumnReading(system, Scope({Guest: 3}, range(1)))
     transitions = liveness_module._Transitions(reading, 1_000, frozenset(fair))
     for seed in range(20):
-        waiting = np.random.default_rng(seed).random(len(transitions.words)) < share
-        component, is_fair = transitions._fair_components(waiting, (*fair,))
+        drawn = np.random.default_rng(seed)
+        waiting = drawn.random(len(transitions.words)) < share
+        often = drawn.random(len(transitions.source)) < (1.0 if seed % 2 else 0.8)
+        component, is_fair = transitions._fair_components(waiting, (*fair,), often)
         found: dict[int, set[int]] = {}
         for state in np.flatnonzero(waiting & is_fair[component]).tolist():
             found.setdefault(int(component[state]), set()).add(state)
-        expected = fair_components(transitions, waiting, (*fair,))
+        expected = fair_components(transitions, waiting, (*fair,), often)
         assert {*map(frozenset, found.values())} == expected
 
 

@@ -38,8 +38,8 @@ def proof_of(system: System, name: str) -> InvariantProof:
 def test_the_pointer_queue_is_proved_for_any_size() -> None:
     reported: list[str] = []
     proof = prove(trace(PointerQueue), report=lambda p: reported.append(p.name))
-    assert {i.name: i.outcome for i in proof.invariants} == dict.fromkeys(reported, "proved")
-    assert len(reported) == 8
+    assert {i.name: i.outcome for i in proof.stated} == dict.fromkeys(reported, "proved")
+    assert (len(proof.invariants), len(proof.leads_to)) == (8, 1)
     assert {a: s.outcome for a, s in proof.firing.items()} == dict.fromkeys(proof.firing, "fires")
     assert proof.start.outcome == "fires"
     assert proof.complete
