@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from brokerproof.models.language import (
+    TRUE,
     Bool,
     Enumeration,
     Family,
@@ -29,12 +30,16 @@ from brokerproof.models.language import (
     action,
     axiom,
     counts,
+    elements,
     exists,
+    finitely,
     forall,
     implies,
     initial,
     invariant,
     leads_to,
+    least,
+    ranked,
     require,
 )
 
@@ -110,6 +115,14 @@ class CursorMemory(Model):
         """Whether the message is the first parked one."""
         none_before = forall(Message, lambda n: ~(self.parked[n] & self.before(n, m)))
         return self.parked[m] & none_before
+
+    def is_parked(self, m: Message) -> Bool:
+        """Whether the publish of the message is parked."""
+        return self.parked[m]
+
+    def first_fits(self) -> Bool:
+        """Whether the first parked publish fits."""
+        return exists(Message, lambda m: self.is_first(m) & self.fits(m))
 
     def anything_parked(self) -> Bool:
         """Whether any publish is parked."""
@@ -229,11 +242,24 @@ class CursorMemory(Model):
     @leads_to(IS_TAKEN, fair=("begin", "take", "end", "leave"))
     def parked_is_taken(self, m: Message) -> tuple[Bool, Bool]:
         """If messages leave memory, each parked publish is taken or refused in the end (I18)."""
+        least(self.before, lambda n: self.parked[n])
+        ranked(
+            elements(Message, lambda n: self.parked[n] & ~self.before(m, n), within=self.is_parked),
+            elements(Message, lambda n: self.loaded[n]),
+            self.first_fits() & ~self.takes[IT],
+            lowered_by={
+                "take": lambda _: TRUE,
+                "leave": lambda _: TRUE,
+                "begin": self.first_fits,
+            },
+        )
         return self.parked[m], ~self.parked[m]
 
     @leads_to(ENDS, fair=("take", "end"))
     def taking_ends(self) -> tuple[Bool, Bool]:
-        """The queue's taking comes to an end."""
+        """The queue's taking comes to an end, unless publishes are parked again and again."""
+        finitely(park=lambda _: TRUE)
+        ranked(elements(Message, self.is_parked), ~self.first_fits())
         return self.takes[IT], ~self.takes[IT]
 
 

@@ -12,6 +12,7 @@ the queue. Under a lock, consumers come and go, and the batch is dropped, only b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from brokerproof.models.activemq.cursor_room import (
@@ -24,20 +25,28 @@ from brokerproof.models.activemq.cursor_room import (
 )
 from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.language import (
+    TRUE,
     Bool,
     Enumeration,
     Int,
     Map,
+    Part,
     action,
     axiom,
+    elements,
+    empty_at_zero,
     exists,
     forall,
     implies,
     initial,
     invariant,
+    ite,
     leads_to,
+    least,
+    ranked,
     require,
 )
+from brokerproof.models.language.core.terms import integer
 
 __all__ = ["Channel", "Consumer", "Cursor", "CursorProgress", "Message", "Pass"]
 
@@ -249,8 +258,60 @@ class CursorProgress(CursorRoom):
     )
     def stored_is_read(self, m: Message) -> tuple[Bool, Bool]:
         """While there is room, a stored message is given even if no memory is freed (I8)."""
+        self.ranked_up_to(m)
         premise, conclusion = self.stored_is_given(m)
         return premise & self.has_room(), conclusion | ~self.has_room()
+
+    def ranked_up_to(self, m: Message) -> None:
+        """Rank what the queue still has to do up to this message.
+
+        Each pass that finds it unread reads at least one entry, and pages in all that it has read.
+        What is dropped between two passes are only messages that were cached there.
+        """
+
+        def up_to_it(members: Callable[[Message], Bool]) -> Part:
+            return elements(
+                Message,
+                lambda n: members(n) & self.at_or_before(n, m),
+                within=lambda n: self.stored[n],
+            )
+
+        least(self.before, lambda n: self.stored[n] & ~self.behind[n])
+        least(self.before, lambda n: self.batch[n])
+        least(self.before, lambda n: self.waiting[n])
+        empty_at_zero(self.pending, Message, self.is_pending)
+        reads = self.makes[IT] == Pass.READS
+        gives = self.makes[IT] == Pass.GIVES
+        has_read = reads & (self.counted[IT] > 0)
+        room = self.capacity - self.in_batch[IT] - self.in_pages[IT]
+        in_a_pass = ite(has_read, integer(4), ite(gives, integer(3), ite(reads, integer(1), 2)))
+        to_a_gift = ite(self.rests(), integer(3), ite(reads, integer(2), 1))
+        ranked(
+            up_to_it(lambda n: self.stored[n] & ~self.paged[n]),
+            up_to_it(lambda n: self.stored[n] & ~self.given[n]),
+            up_to_it(lambda n: self.batch[n] & self.rests()),
+            up_to_it(self.is_unread),
+            ite(self.is_unread(m), in_a_pass, to_a_gift),
+            ite(reads, self.page - self.counted[IT], 0),
+            elements(Message, lambda n: self.loaded[n] & reads, within=lambda n: self.loaded[n]),
+            elements(Message, lambda n: self.paged[n] & reads, within=lambda n: self.paged[n]),
+            ite(reads, room, 0),
+            elements(
+                Message,
+                lambda n: reads & ~self.behind[n] & (self.batch[n] | self.paged[n]),
+                within=lambda n: self.stored[n],
+            ),
+            reads & ~self.finds_more(),
+            lowered_by={
+                "begin": lambda: TRUE,
+                "read": lambda _: TRUE,
+                "pass_over": lambda _: TRUE,
+                "end_reading": lambda: TRUE,
+                "page_in": lambda n: self.at_or_before(n, m),
+                "give": lambda _, n: self.at_or_before(n, m),
+                "end": lambda: TRUE,
+            },
+        )
 
     @leads_to(
         IS_WOKEN,

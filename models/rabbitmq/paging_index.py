@@ -20,6 +20,7 @@ from typing import ClassVar
 
 from brokerproof.models.language import (
     FALSE,
+    TRUE,
     Bool,
     Enumeration,
     Family,
@@ -34,6 +35,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
     leads_to,
+    ranked,
     require,
 )
 from brokerproof.models.language.core.terms import integer
@@ -447,6 +449,7 @@ class PagingIndex(Model):
     @leads_to(TORN_ENDS, fair=("reach", "recover"))
     def torn_ends(self, p: Position) -> tuple[Bool, Bool]:
         """The records of an interrupted append reach the disk, or are dropped by recovery."""
+        ranked(lowered_by={"recover": lambda: TRUE})
         return self.torn[p] != Ops.NONE, self.torn[p] == Ops.NONE
 
     @leads_to(FLUSH_ENDS, fair=("append", "delete", "end_flush"))
@@ -457,6 +460,7 @@ class PagingIndex(Model):
     @leads_to(RECOVERED, fair=("recover",))
     def is_recovered(self) -> tuple[Bool, Bool]:
         """A broker that has stopped recovers."""
+        ranked()
         return self.is_phase(Phase.IS_DOWN), ~self.is_phase(Phase.IS_DOWN)
 
     @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))

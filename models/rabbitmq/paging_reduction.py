@@ -31,6 +31,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
     leads_to,
+    ranked,
     require,
 )
 from brokerproof.models.language.core.terms import integer
@@ -48,6 +49,8 @@ OVER = "no-more-contents-leave-than-are-over-the-target"
 PENDING = "what-is-pending-is-in-memory-or-on-disk"
 REPORTS = "a-call-ends-and-reports"
 LOOKS = "a-call-comes-to-look-at-positions"
+
+_CONTENTS_LEAVE = ("page_pending", "end_pending", "page_q1", "page_q4", "end_queued")
 
 
 class Part(Enumeration):
@@ -447,22 +450,20 @@ class PagingReduction(Model):
 
     # Liveness.
 
-    @leads_to(
-        REPORTS,
-        fair=(
-            *("page_pending", "end_pending", "page_q1", "page_q4", "end_queued"),
-            *("look", "push_q3", "push_q2", "end"),
-        ),
-    )
+    @leads_to(REPORTS, fair=(*_CONTENTS_LEAVE, "look", "push_q3", "push_q2", "end"))
     def call_reports(self) -> tuple[Bool, Bool]:
         """A call ends, and reports whether it had work."""
+        begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
+        pages = self.pages_pending() | self.pages_queued()
+        ranked(begins, pages, pages | self.is_at(Call.LOOKS), self.quota[IT])
         reported = self.worked[IT] | self.is_done[IT]
         return ~self.is_at(Call.RESTS), self.is_at(Call.RESTS) & reported
 
-    @leads_to(LOOKS, fair=("page_pending", "end_pending", "page_q1", "page_q4", "end_queued"))
+    @leads_to(LOOKS, fair=_CONTENTS_LEAVE)
     def call_looks(self) -> tuple[Bool, Bool]:
         """After the contents, a call looks at positions."""
         begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
+        ranked(begins, self.quota[IT], pending=self.pages_pending() | self.pages_queued())
         return begins, self.is_at(Call.LOOKS)
 
 

@@ -34,6 +34,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
     leads_to,
+    ranked,
     require,
 )
 from brokerproof.models.rabbitmq.paging_invariants import (
@@ -359,7 +360,36 @@ class PagingSyncs(PagingPlaces):
     @leads_to(
         "who-asks-is-told",
         fair=("sync_store", "hear_written", "hear_ignored", "sync_index", "drain_confirmed"),
+        by=(WILL_BE, NEVER_BOTH, WAITING, KNOWN, DOWN, INDEXED, STORED, NOTHING_LEFT, USED, FOUND),
     )
     def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
         """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
+        ranked_to_its_confirm(self, m)
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]
+
+
+def ranked_to_its_confirm(syncs: PagingSyncs, m: Message) -> None:
+    """Rank what has to happen until a message is confirmed.
+
+    Its content is synced and reported, or removed and reported; its position is synced; and the
+    queue's process sends the confirm.
+    """
+    waits = syncs.unconfirmed[m]
+    lacks_index = waits & ~syncs.index_known[m]
+    lacks_content = syncs.stored[m] & ~syncs.content_synced[m]
+    ranked(
+        waits,
+        waits & ~syncs.tells_ignored[m],
+        lacks_index,
+        lacks_content,
+        syncs.tells_written[m],
+        syncs.tells_ignored[m],
+        lowered_by={
+            "sync_store": lambda: lacks_content,
+            "sync_index": lambda: lacks_index & syncs.is_index_news(m),
+            "hear_written": lambda n: n == m,
+            "hear_ignored": lambda n: n == m,
+            "drain_confirmed": lambda: syncs.to_confirm[m],
+        },
+        pending=syncs.asks[m] & (waits | syncs.to_confirm[m]),
+    )

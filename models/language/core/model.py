@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.core.marks import Method, Role, action
-from brokerproof.models.language.core.rewriting import Function
+from brokerproof.models.language.core.rewriting import Function, subterms
 from brokerproof.models.language.core.source_check import check_source
 from brokerproof.models.language.core.systems import (
     Action,
@@ -265,15 +265,18 @@ def elements(family: Sort, members: Steps, *, within: Steps | None = None) -> Pa
 
 
 def ranked(
-    *parts: Part | Bool | Int, lowered_by: dict[str, Steps], pending: Bool | bool = True
+    *parts: Part | Bool | Int,
+    lowered_by: dict[str, Steps] | None = None,
+    pending: Bool | bool = True,
 ) -> None:
     """State why a leads-to property holds for any number of elements, by a rank.
 
     The parts are compared in their order: sets (`elements`), truth values (false is lower) and
     numbers (not negative). While the conclusion does not hold, one of the steps `lowered_by` is
     possible, and stays so until the rank is lower; each of them makes it lower, and no other step
-    higher, but for those that happen `finitely` often. `pending` is what stays true until then, if
-    that is not the premise.
+    higher, but for those that happen `finitely` often. Each of these fair actions has a condition
+    on its arguments, or the members of its set parameter; if none is given, all fair steps lower
+    the rank. `pending` is what stays true until then, if that is not the premise.
     """
     made = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
     _leading_to("ranked").rank = _Ranked(made, lowered_by, pending)
@@ -287,7 +290,7 @@ def _leading_to(statement: str) -> _Trace:
 
 class _Ranked(NamedTuple):
     parts: tuple[Part, ...]
-    lowered_by: dict[str, Steps]
+    lowered_by: dict[str, Steps] | None
     pending: Bool | bool
 
 
@@ -514,7 +517,12 @@ def _leading(
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
         finitely = _steps(name, actions, traced.finitely)
         rank = traced.rank
-        lowered_by = _steps(name, actions, rank.lowered_by) if rank else {}
+        sets: dict[Symbol, Function] = {}
+        fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
+        lowering = rank and rank.lowered_by
+        if lowering is None:
+            lowering = dict.fromkeys(fair if rank else (), lambda *_: True)
+        lowered_by = _steps(name, actions, lowering, sets)
     _changes_nothing(model, name, traced)
     before, after = lift(premise, Bool), lift(conclusion, Bool)
     pending = before if rank is None or rank.pending is True else lift(rank.pending, Bool)
@@ -524,23 +532,46 @@ def _leading(
         parameters=parameters,
         premise=before,
         conclusion=after,
-        fair=cast("tuple[str, ...]", vars(method)["__model_fair__"]),
+        fair=fair,
         finitely=finitely,
-        rank=rank and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions)),
+        rank=rank and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions), sets),
         by=cast("tuple[str, ...]", vars(method)["__model_by__"]),
     )
 
 
-def _steps(name: str, actions: Sequence[Action], steps: dict[str, Steps]) -> dict[str, Bool]:
-    """Return the conditions on the parameters of the actions."""
+def _steps(
+    name: str,
+    actions: Sequence[Action],
+    steps: dict[str, Steps],
+    sets: dict[Symbol, Function] | None = None,
+) -> dict[str, Bool]:
+    """Return the conditions on the parameters of the actions.
+
+    If the only parameter is a set, the text gives its members instead; they are added to `sets`.
+    """
     parameters = {action.name: action.parameters for action in actions}
-    for each in steps:
+    chosen: dict[str, Bool] = {}
+    for each, some in steps.items():
         if each not in parameters:
             known = ", ".join(sorted(parameters))
             raise ModelError(f"{name} speaks of {each}, which is no action: there are {known}")
-        if any(isinstance(parameter, Symbol) for parameter in parameters[each]):
-            raise ModelError(f"{name} speaks of {each}, which has a set as parameter")
-    chosen = {each: lift(some(*parameters[each]), Bool) for each, some in steps.items()}
+        match parameters[each]:
+            case [Symbol() as group] if sets is not None:
+                places = tuple(fresh(sort, "n") for sort in group.domain)
+                members = lift(some(*places), Bool)
+                reads = [part.payload for part in subterms(members) if part.op == "read"]
+                if not all(cast("Symbol", symbol).rigid for symbol in reads):
+                    raise ModelError(
+                        f"{name}: the members of {group} may not change, since fairness is about "
+                        "a step with the same arguments"
+                    )
+                sets[group] = Function(places, members)
+                is_it = equal(read(group, places), members)
+                chosen[each] = quantify("forall", places, is_it)
+            case terms if not any(isinstance(term, Symbol) for term in terms):
+                chosen[each] = lift(some(*terms), Bool)
+            case _:
+                raise ModelError(f"{name} speaks of {each}, which has a set as parameter")
     return {each: some for each, some in chosen.items() if some is not FALSE}
 
 

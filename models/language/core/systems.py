@@ -74,14 +74,15 @@ class Part:
 class Rank:
     """Why a leads-to property holds: the parts, compared in order, and the steps that lower them.
 
-    `lowered_by` has for each such action a condition on its parameters. `pending` holds from the
-    premise on until the conclusion holds.
+    `lowered_by` has for each such action a condition on its parameters; a set parameter is one of
+    `sets`. `pending` holds from the premise on until the conclusion holds.
     """
 
     parts: tuple[Part, ...]
     lowered_by: dict[str, Bool]
     pending: Bool
     assumptions: tuple[Assumed, ...] = ()
+    sets: dict[Symbol, Function] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from brokerproof.models.language.core.terms import (
     quantify,
     read,
 )
+from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.prove.conditions import Condition, InvariantProof
 from brokerproof.models.language.prove.z3_queries import (
     after,
@@ -79,12 +80,17 @@ def prove_leads_to(system: System, progress: LeadsTo) -> InvariantProof:
 
 def _decided(claim: _Claim, of: str, action: Action | None, formulas: list[Bool]) -> Condition:
     started = time.perf_counter()
-    fewer = [*claim.few, *formulas] if claim.few else []
-    every = [*assumed(claim.system), *formulas]
-    if of == HELPED and excluded_by_models(claim.system, fewer or every):
+    fewer = [*(claim.few or assumed(claim.system)), *formulas]
+    every = [*assumed(claim.system), *claim.known, *formulas]
+    if of == HELPED and excluded_by_models(claim.system, [*claim.known, *fewer]):
         return Condition(None, "proved", time.perf_counter() - started, of=of)
     found = decided(claim.system, every, action, fewer)
-    witness = found.question.shown() if found.question else ()
+    witness: tuple[Step, ...] = ()
+    if found.question and (action or of == FINITE):
+        witness = found.question.shown()
+    elif found.question:
+        # A condition without a step is about any state, and not about the initial one.
+        witness = (found.question.step("", (), found.question.state()),)
     seconds = time.perf_counter() - started
     name = action.name if action else None
     return Condition(name, found.outcome, seconds, witness, found.reason, of=of)
@@ -114,9 +120,13 @@ class _Claim:
         ]
         self._finitely = {name: self._about(term) for name, term in progress.finitely.items()}
         self._lowered_by = {name: self._about(term) for name, term in rank.lowered_by.items()}
+        self._sets = {
+            group: Function(members.parameters, self._about(members.body))
+            for group, members in rank.sets.items()
+        }
         self._fair = progress.fair
         self._texts = [each.text for each in rank.assumptions]
-        self._known = [self._about(each.term) for each in rank.assumptions]
+        self.known = [self._about(each.term) for each in rank.assumptions]
 
     def _about(self, term: T) -> T:
         return substitute(term, self._values)
@@ -144,7 +154,7 @@ class _Claim:
         numbers = [part.term >= 0 for part in self._parts if isinstance(part.term, Int)]
         if numbers:
             yield NOT_NEGATIVE, None, [*pending, negation(conjunction(numbers))]
-        yield HELPED, None, [*pending, *self._known, ~self._helped()]
+        yield HELPED, None, [*pending, ~self._helped()]
         for action in self.system.actions:
             yield STEP, action, [*pending, *taken(action), ~self._goes_well(action)]
         yield from self._finite()
@@ -158,9 +168,9 @@ class _Claim:
         """Yield each action that lowers the rank: new parameters, and where it is possible."""
         for name, chosen in self._lowered_by.items():
             action = self.system.action(name)
-            parameters = cast("tuple[Term, ...]", action.parameters)
+            parameters = [p for p in action.parameters if isinstance(p, Term)]
             new = {p: fresh(type(p), parameter_name(p)) for p in parameters}
-            yield tuple(new.values()), substitute(chosen & action.guard, dict(new))
+            yield tuple(new.values()), substitute(chosen & action.guard, dict(new), self._sets)
 
     def _goes_well(self, action: Action) -> Bool:
         """Return the formula that a step of the action does not endanger the property."""

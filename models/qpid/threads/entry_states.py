@@ -14,8 +14,8 @@ ends only with its swap, or with a state that forbids it, is one step.
 
 from __future__ import annotations
 
-from brokerproof.models.language import Bool, action, ite, leads_to, require, step
-from brokerproof.models.qpid.threads.entry_state_invariants import EntryInvariants
+from brokerproof.models.language import Bool, action, ite, leads_to, ranked, require, step
+from brokerproof.models.qpid.threads.entry_state_invariants import GIVER, EntryInvariants
 from brokerproof.models.qpid.threads.entry_state_state import (
     Consumer,
     Doing,
@@ -217,9 +217,15 @@ class EntryStates(EntryInvariants):
         """A delete or release ends, because the state changes only finitely often meanwhile."""
         return self.settles(w), self.doing[w] == Doing.NOTHING
 
-    @leads_to("each-send-ends", fair=("send", "unlock"))
+    @leads_to("each-send-ends", fair=("send", "unlock"), by=(GIVER,))
     def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
         """A thread that has acquired an entry sends it and lets go of the send lock."""
+        sends = self.doing[w] == Doing.SENDS
+        ranked(
+            sends,
+            lowered_by={"send": lambda v: v == w, "unlock": lambda v: v == w},
+            pending=sends | (self.doing[w] == Doing.UNLOCKS),
+        )
         return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
 
     @leads_to(

@@ -14,7 +14,7 @@ and a walk's look at a node's mark. The order of nodes is the order of linking.
 
 from __future__ import annotations
 
-from brokerproof.models.language import Bool, forall, implies, ite, leads_to, require, step
+from brokerproof.models.language import Bool, forall, implies, ite, leads_to, ranked, require, step
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
@@ -207,6 +207,10 @@ class NodeList(NodeListInvariants):
     @leads_to("each-removal-ends", fair=("let_go", "count_out"))
     def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
         """A remover clears the reference of its marked node and subtracts it from the size."""
+        ranked(
+            self.removing[who] == Removing.LETS_GO,
+            lowered_by={"let_go": lambda w: w == who, "count_out": lambda w: w == who},
+        )
         return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING
 
 

@@ -140,6 +140,7 @@ def test_it_is_proved_for_any_sizes() -> None:
     assert proof.complete
     assert [each.name for each in proof.counters] == ["used-moves"]
     assert {WITHIN, IS_WOKEN, IN_ORDER} <= {each.name for each in proof.invariants}
+    assert {each.name for each in proof.leads_to} == {IS_TAKEN, ENDS}
 
 
 @pytest.mark.parametrize("scope", [SCOPE, TWO_AND_ONE], ids=["one too large", "two and one"])
@@ -184,3 +185,5 @@ def test_each_rule_is_needed(model: type[Model], broken: str, steps: int, scope:
 def test_a_publish_is_parked_for_ever(model: type[Model], broken: str, scope: Scope) -> None:
     found = {each.name: each for each in check(trace(model), scope)}
     assert not found[broken].kept
+    refuted = {each.name for each in prove(trace(model)).stated if each.outcome == "refuted"}
+    assert refuted & {broken, IS_ASKED, IS_WOKEN}

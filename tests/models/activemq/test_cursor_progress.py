@@ -32,6 +32,7 @@ from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.liveness import Kept, check
 from brokerproof.models.language.prove.counting import with_counts
 from brokerproof.models.language.prove.prover import prove, prove_invariant
+from brokerproof.models.language.prove.ranking import HELPED, STEP, prove_leads_to
 
 
 def scope(messages: int = 3, *, capacity: int = 2, page: int = 1, consumers: int = 1) -> Scope:
@@ -115,6 +116,14 @@ class LooksAtTheEndAlone(CursorProgress):
         """Whether a message was returned, and a consumer takes it."""
         returned = exists(Message, lambda m: self.returned[m])
         return returned & exists(Consumer, lambda c: self.takes[c])
+
+
+class GivesOneAtATime(CursorProgress):
+    """Gives nothing while any consumer holds a message."""
+
+    def may_be_given(self, who: Consumer) -> Bool:
+        """No message is held."""
+        return super().may_be_given(who) & ~exists(Message, self.is_held)
 
 
 class StopsAtDuplicates(CursorProgress):
@@ -223,3 +232,19 @@ def test_the_proof_loses_what_a_lost_wake_up_breaks(model: type[Model], lost: st
     assert prove_invariant(system, statement).outcome == "refuted"
     found = explore(system, scope(), invariants=[lost])
     assert found.violation is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "failing"),
+    [
+        (CursorProgress, set()),
+        (GivesOneAtATime, {(HELPED, None)}),
+        (CountsDuplicates, {(STEP, "pass_over")}),
+    ],
+)
+def test_with_room_any_number_of_messages_is_given(
+    model: type[Model], failing: set[tuple[str, str | None]]
+) -> None:
+    [progress] = [each for each in trace(model).leads_to if each.name == IS_READ]
+    conditions = prove_leads_to(trace(model), progress).conditions
+    assert {(c.of, c.action) for c in conditions if c.outcome != "proved"} == failing

@@ -13,6 +13,7 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.rabbitmq.paging_index import (
     COUNT,
     DELETED,
@@ -398,3 +399,5 @@ def test_promises_about_the_end_are_kept_in_a_small_scope() -> None:
 )
 def test_each_step_is_needed_for_what_comes_about(model: type[Model], broken: str) -> None:
     assert broken not in kept_by(model)
+    [progress] = [each for each in trace(model).leads_to if each.name == broken]
+    assert progress.rank is None or prove_leads_to(trace(model), progress).outcome == "refuted"

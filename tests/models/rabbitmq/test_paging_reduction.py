@@ -10,6 +10,7 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.rabbitmq.paging_reduction import (
     BATCH,
     ENOUGH,
@@ -204,3 +205,12 @@ def test_a_call_comes_to_its_end() -> None:
     assert kept_by(PagingReduction) == {REPORTS, LOOKS}
     assert kept_by(ForgetsToReport) == {LOOKS}
     assert LOOKS not in kept_by(LeavesPositions)
+
+
+@pytest.mark.parametrize(
+    ("model", "proved"),
+    [(PagingReduction, {REPORTS, LOOKS}), (ForgetsToReport, {LOOKS}), (LeavesPositions, set())],
+)
+def test_a_call_of_any_size_comes_to_its_end(model: type[Model], proved: set[str]) -> None:
+    found = [prove_leads_to(trace(model), each) for each in trace(model).leads_to]
+    assert {each.name for each in found if each.outcome == "proved"} == proved

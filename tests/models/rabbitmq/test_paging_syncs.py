@@ -12,6 +12,7 @@ from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
+from brokerproof.models.language.prove.ranking import HELPED, STEP, prove_leads_to
 from brokerproof.models.rabbitmq.paging_invariants import DELTA_BESIDE_Q3
 from brokerproof.models.rabbitmq.paging_state import Message, Place, Segment
 from brokerproof.models.rabbitmq.paging_syncs import (
@@ -119,6 +120,16 @@ class SaysNothingOfWhatIsRemoved(PagingSyncs):
         """Report nothing."""
 
 
+class DrainsWhenAllAreSafe(PagingSyncs):
+    """Sends confirms only while no message is unconfirmed: never, if messages arrive for ever."""
+
+    @action
+    def drain_confirmed(self) -> None:
+        """All messages are safe."""
+        require(forall(Message, lambda m: ~self.unconfirmed[m]))
+        super().drain_confirmed()
+
+
 class IgnoresWhatIsPending(PagingSyncs):
     """Takes an acquired message for settled."""
 
@@ -206,3 +217,15 @@ def test_each_rule_is_needed(model: type[Model], broken: str, steps: int) -> Non
     assert found.violation is not None
     assert found.violation.invariant == broken
     assert len(found.violation.trace) - 1 == steps
+
+
+def test_a_queue_that_waits_for_the_last_message_is_no_good_for_any_number() -> None:
+    """A small scope cannot show it: there are few messages, and one is the last."""
+    assert [each.kept for each in check(trace(DrainsWhenAllAreSafe), SCOPE)] == [True]
+    outcomes = {}
+    for model in (PagingSyncs, DrainsWhenAllAreSafe):
+        [progress] = trace(model).leads_to
+        proof = prove_leads_to(trace(model), progress)
+        outcomes[model] = [(c.of, c.action) for c in proof.conditions if c.outcome != "proved"]
+    waits = [(HELPED, None), (STEP, "publish"), (STEP, "publish_delivered")]
+    assert outcomes == {PagingSyncs: [], DrainsWhenAllAreSafe: waits}

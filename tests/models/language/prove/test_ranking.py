@@ -12,6 +12,7 @@ from brokerproof.models.language import (
     Map,
     Model,
     Order,
+    SetOf,
     action,
     axiom,
     elements,
@@ -226,6 +227,15 @@ def test_a_broken_twin_is_refuted_by_its_condition_and_by_a_run(
     assert not kept(model)
 
 
+def test_a_state_without_a_possible_step_is_shown() -> None:
+    [condition] = [c for c in served(NeverServed).conditions if c.of == HELPED]
+    [step] = condition.witness
+    assert (step.action, step.arguments) == ("", {})
+    waiting = [cell for cell, value in step.state.items() if cell.startswith("waits") and value]
+    assert len(waiting) == 2
+    assert f"waits[{step.state['its g']}]" in waiting
+
+
 class Crowds(Row):
     """Guests who come all at once: their number may be infinite."""
 
@@ -383,3 +393,37 @@ def test_a_rank_belongs_to_a_liveness_property() -> None:
 
     with pytest.raises(ModelError, match="finitely is about a liveness property"):
         trace(Misplaced)
+
+
+class Told(Row):
+    """Guests who are served in groups."""
+
+    @action
+    def serve_all(self, group: SetOf[Guest]) -> None:
+        """Some who wait are served."""
+        require(forall(Guest, lambda f: ~group[f] | self.waits[f]))
+        self.waits = self.waits.map(lambda f, old: old & ~group[f])
+
+    @leads_to(SERVED, fair=("serve_all",))
+    def is_served(self, g: Guest) -> tuple[Bool, Bool]:
+        """The group of this guest alone stays possible."""
+        ranked(self.waits[g], lowered_by={"serve_all": lambda f: f == g})
+        return self.waits[g], ~self.waits[g]
+
+
+def test_a_set_that_lowers_the_rank_is_given_by_its_members() -> None:
+    assert served(Told).outcome == "proved"
+
+
+def test_a_set_that_changes_is_no_step_that_stays_possible() -> None:
+    class ToldOthers(Told):
+        """Another group from state to state, so that no group need stay possible."""
+
+        @leads_to(SERVED, fair=("serve_all",))
+        def is_served(self, g: Guest) -> tuple[Bool, Bool]:
+            """Wrong."""
+            ranked(self.waits[g], lowered_by={"serve_all": lambda f: self.waits[f]})
+            return self.waits[g], ~self.waits[g]
+
+    with pytest.raises(ModelError, match="the members of group may not change"):
+        trace(ToldOthers)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.language import Bool, action, require
+from brokerproof.models.language import Bool, action, forall, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove_invariant
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.qpid.threads.entry_states import (
     Consumer,
     Doing,
@@ -184,3 +185,20 @@ def test_a_release_that_swaps_once_is_enough_where_one_thread_sends_and_settles(
 
 def test_whoever_settles_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(EntryStates), scope(1)))
+
+
+def test_a_send_ends_with_any_number_of_threads_and_needs_its_own_steps_alone() -> None:
+    class WaitsForSettlements(EntryStates):
+        """A thread lets go of the send lock only if no thread settles."""
+
+        @action
+        def unlock(self, w: Worker) -> None:
+            """No thread settles."""
+            require(forall(Worker, lambda v: ~self.settles(v)))
+            super().unlock(w)
+
+    outcomes = {}
+    for model in (EntryStates, WaitsForSettlements):
+        [progress] = [each for each in trace(model).leads_to if each.rank]
+        outcomes[model.__name__] = prove_leads_to(trace(model), progress).outcome
+    assert outcomes == {"EntryStates": "proved", "WaitsForSettlements": "refuted"}

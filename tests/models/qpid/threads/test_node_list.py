@@ -12,6 +12,7 @@ from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.counting import prove_counter, with_counts
 from brokerproof.models.language.prove.prover import prove_invariant
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.qpid.threads.node_list import IT, Node, NodeList, Remover, Walker
 from brokerproof.models.qpid.threads.node_list_state import Appending, List, Removing, Walking
 
@@ -180,3 +181,21 @@ def test_the_hint_may_stand_on_a_node_that_a_walk_has_unlinked() -> None:
 
 def test_whoever_walks_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(NodeList), scope(1)))
+
+
+def test_a_removal_ends_with_any_number_of_threads_and_needs_its_own_steps_alone() -> None:
+    class WaitsForOthers(NodeList):
+        """A remover counts its node only if no other remover is at work."""
+
+        @action
+        def count_out(self, who: Remover) -> None:
+            """The others are done."""
+            others = forall(Remover, lambda r: (r == who) | (self.removing[r] == Removing.NOTHING))
+            require(others)
+            super().count_out(who)
+
+    outcomes = {}
+    for model in (NodeList, WaitsForOthers):
+        [progress] = [each for each in trace(model).leads_to if each.rank]
+        outcomes[model.__name__] = prove_leads_to(trace(model), progress).outcome
+    assert outcomes == {"NodeList": "proved", "WaitsForOthers": "refuted"}
