@@ -27,6 +27,7 @@ those of the whole check.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import resource
 import statistics
@@ -161,6 +162,7 @@ def hunted(case: Case) -> Hunted | str:
         return hunt(subject, EFFORTS[case.effort], case.seed, wanted_of(case))
     finally:
         subject.close()
+        gc.collect()  # Parts of a search refer to each other, and would stay through many cases.
 
 
 class _Verdict(msgspec.Struct):
