@@ -71,8 +71,13 @@ HEADINGS: Final = (
     "operations",
     "longer",
 )
-NOT_IN_JSON: Final = ("negative-window-from-the-start",)
-"""Faults that show only in answers which the driver's protocol does not have (rule 22)."""
+NOT_IN_JSON: Final = (
+    "negative-window-from-the-start",
+    "acknowledged-in-both-and-subtracted-by-neither",
+)
+"""Faults that the driver's protocol cannot show: by an answer that it does not have (rule 22), or
+by a loss of power during an operation.
+"""
 ELSEWHERE: Final = ("activemq/", "qpid/pull/", "rabbitmq/")
 """Parts of the reference that `reference:qpid-push` does not run."""
 BESIDE_S_MAX: Final = 600
