@@ -42,7 +42,10 @@ def scopes_of_what_persists(
             gets=gets,
             settlements=("acknowledge", "release"),
             closes=True,
+            purges=claims.purge,
         )
+        if "priority" in claims.orders:
+            yield _scope_of_priorities(claims, kinds[-1:], gets)
     if acknowledging:
         yield Scope(
             "consumers of what persists",
@@ -67,6 +70,23 @@ def scopes_of_what_persists(
             settlements=("acknowledge",),
             cancels=True,
         )
+
+
+def _scope_of_priorities(
+    claims: Capabilities, kinds: tuple[Kind, ...], gets: tuple[GetMode, ...]
+) -> Scope:
+    """Return the scope in which each level has messages on disk."""
+    return Scope(
+        "priorities of what persists",
+        (Priority(min(2, claims.priority_levels)),),
+        messages=3,
+        payloads=(Payload(0, persistent=True), Payload(9, persistent=True)),
+        durable=(True,),
+        consumers=0 if gets else 1,
+        kinds=() if gets else kinds,
+        gets=gets,
+        settlements=("release",),
+    )
 
 
 def scopes_of_crashes(
