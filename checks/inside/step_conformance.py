@@ -186,7 +186,9 @@ def explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps 
     if type(before) is not type(after):
         raise NotAQueue("it shows itself as a queue of another kind than before")
     details = _DETAILS_OF[type(step.operation)](step.operation)
-    key = before, after, step.arrival, step.settled, step.closed, type(step.operation), details
+    selects = bool(getattr(step.operation, "selector", None))
+    kind = type(step.operation), selects
+    key = before, after, step.arrival, step.settled, step.closed, kind, details
     known = _KNOWN.get(key)
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:

@@ -9,19 +9,33 @@ from msgspec.structs import replace
 
 from brokerproof.checks.gate.gate import Report
 from brokerproof.checks.gate.gate_run import HANGS_MAX
-from brokerproof.checks.inside.step_conformance import REQUIREMENT, Departure, Watch, never_taken
+from brokerproof.checks.inside.step_conformance import (
+    REQUIREMENT,
+    Departure,
+    Watch,
+    explained,
+    never_taken,
+)
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers.watchdog import Hangs
 from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.watch.client_step import ClientStep
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
 from brokerproof.spec.messages import Fifo, Message
-from brokerproof.spec.protocol.answers import OK, Answer, unsupported
+from brokerproof.spec.protocol.answers import OK, Answer, ConsumerClosed, Inspection, unsupported
 from brokerproof.spec.protocol.candidate import Candidate
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
-from brokerproof.spec.protocol.operations import Declare, Drain, Inspect, Operation, Publish
+from brokerproof.spec.protocol.operations import (
+    Consume,
+    Declare,
+    Drain,
+    Inspect,
+    Operation,
+    Publish,
+)
 from brokerproof.spec.qpid.view import PointerQueueView
 from tests.checks.inside.shown_views import report_on
 
@@ -214,3 +228,31 @@ def test_an_inspect_that_hangs_twice_ends_the_stages(budget: tuple[int, int]) ->
     assert len(asked) == HANGS_MAX
     others = {each.outcome for each in report.verdicts if each is not verdict}
     assert others == {Outcome.INCONCLUSIVE, Outcome.NOT_CLAIMED}
+
+
+def test_a_consumer_that_selects_and_leaves_at_once_may_pass_over_messages() -> None:
+    candidate = make("qpid-push")
+    consume = Consume(
+        channel="ch",
+        queue="q",
+        consumer="c",
+        mode="automatic",
+        selector={"colour": "blue"},
+        auto_close=True,
+    )
+
+    def shown() -> Inspection:
+        view = candidate.handle(Inspect(queue="q")).inspection
+        assert view is not None
+        return view.without_counters()
+
+    candidate.handle(Declare(queue="q", order=Fifo()))
+    candidate.handle(Publish(queue="q", message=Message(id="m0")))
+    blue = Message(id="m1", properties={"colour": "blue"})
+    candidate.handle(Publish(queue="q", message=blue))
+    before = shown()
+    assert ConsumerClosed(consumer="c") in candidate.handle(consume).events
+    step = ClientStep(consume, closed=frozenset({"c"}))
+    assert not isinstance(explained(before, shown(), step), str)
+    takes_all = replace(step, operation=replace(consume, selector=None))
+    assert explained(before, shown(), takes_all) == "pointer-queue"
