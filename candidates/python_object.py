@@ -208,13 +208,21 @@ def _check_hello(target: str, candidate: Candidate) -> None:
         )
     # A struct does not check its fields when it is made in Python; decoding does.
     try:
-        msgspec.convert(msgspec.to_builtins(hello), Hello)
+        checked = msgspec.convert(msgspec.to_builtins(hello), Hello)
     except (msgspec.ValidationError, TypeError) as error:
         raise CandidateUnavailable(
             target,
             what=f"hello() is not well formed: {error}",
             remedy="compare it with brokerproof.spec.protocol.capabilities",
         ) from error
+    for field in checked.capabilities.__struct_fields__:
+        claimed = getattr(hello.capabilities, field)
+        if claimed != getattr(checked.capabilities, field):
+            raise CandidateUnavailable(
+                target,
+                what=f"hello() claims {field} as a {type(claimed).__name__}",
+                remedy="make it a tuple",
+            )
     for field, value in (("name", hello.name), ("version", hello.version)):
         if not 1 <= len(value) <= NAME_CHARACTERS_MAX:
             raise CandidateUnavailable(

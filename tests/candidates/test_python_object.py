@@ -155,6 +155,10 @@ def test_a_candidate_needs_both_methods(tmp_path: Path, method: str) -> None:
         ("Hello(name='', version='1', capabilities=Capabilities())", "a name of 0 characters"),
         ("Hello(name='b', version=1, capabilities=Capabilities())", "$.version"),
         ("Hello(name='b', version='1', capabilities=Capabilities(modes='x'))", "modes"),
+        (
+            "Hello(name='b', version='1', capabilities=Capabilities(orders=['fifo']))",
+            "hello() claims orders as a list; make it a tuple",
+        ),
         ("Hello(name='b', version='1', capabilities=object())", "not well formed"),
     ],
 )
