@@ -218,7 +218,7 @@ _Came: TypeAlias = tuple[Case, Hunted | str]
 
 
 def _with_all_seeds(chosen: argparse.Namespace) -> Iterator[_Came]:
-    """Yield each case and what came of it with each seed; only what is drawn depends on seeds."""
+    """Yield each case and its result with each seed. Only drawn runs depend on the seed."""
     searched: list[tuple[Case, Hunted]] = []
     drawn: list[Case] = []
     for case, each in _all_hunted([*cases(chosen)], chosen.jobs, chosen.keep):

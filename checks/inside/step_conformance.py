@@ -186,9 +186,7 @@ def explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps 
     if type(before) is not type(after):
         raise NotAQueue("it shows itself as a queue of another kind than before")
     details = _DETAILS_OF[type(step.operation)](step.operation)
-    selects = bool(getattr(step.operation, "selector", None))
-    kind = type(step.operation), selects
-    key = before, after, step.arrival, step.settled, step.closed, kind, details
+    key = before, after, step.arrival, step.settled, step.closed, type(step.operation), details
     known = _KNOWN.get(key)
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:
@@ -217,14 +215,16 @@ def _rest_explained(view: Inspection) -> Steps | str:
 
 
 _KNOWN: dict[Hashable, Steps | str] = {}
-_DETAILS = ("consumer", "channel", "mode", "not_before_s", "expires_s", "message.persistent")
-"""The fields of an operation or of its message that projections read, besides its type."""
+_DETAILS = (
+    *("consumer", "channel", "mode", "selects"),
+    *("not_before_s", "expires_s", "message.persistent"),
+)
+"""What projections read of an operation or of its message, besides its type."""
 
 
 def _reader(kind: type[Operation]) -> Callable[[Operation], Hashable]:
     """Return the function that reads the details that a kind of operation has."""
-    has = frozenset(each.partition(".")[0] for each in kind.__struct_fields__)
-    names = [each for each in _DETAILS if each.partition(".")[0] in has]
+    names = [each for each in _DETAILS if hasattr(kind, each.partition(".")[0])]
     return operator.attrgetter(*names) if names else type
 
 

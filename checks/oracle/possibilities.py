@@ -27,6 +27,7 @@ from brokerproof.models.language.read.pointwise import (
     Blame,
     Frame,
     Pointwise,
+    Taken,
     TooManyCases,
     World,
     locals_of,
@@ -124,28 +125,31 @@ class Rules:
         *,
         as_floating: bool,
     ) -> tuple[Cases, list[Blame]]:
-        name, arguments = step
+        name, _ = step
         if name == ONE_OF:
             return self._apply_one_of(frame, cases, step, floating)
-        stamped = self._stamps_in(frame)
         if len(cases) == 1 and not (floating or as_floating):
             # The common case by far: all is certain.
             ((world, departed, taken),) = cases
-            worlds, blames = self.contract.take(frame, world, name, arguments, self.tolerated)
+            worlds, blames = self._take(frame, world, step)
             if len(worlds) <= 1:
-                if stamped:
-                    worlds = [(_restamped(w, *stamped), labels) for w, labels in worlds]
                 return frozenset((w, departed | labels, taken) for w, labels in worlds), blames
         after: dict[tuple[frozenset[str], frozenset[Step]], list[World]] = {}
         blames = []
         for world, departed, taken in ordered(cases):
-            worlds, to_blame = self.contract.take(frame, world, name, arguments, self.tolerated)
+            worlds, to_blame = self._take(frame, world, step)
             blames.extend(to_blame)
             key = taken | {step} if as_floating and name not in RECURRING else taken
             for following, labels in worlds:
-                alike = _restamped(following, *stamped) if stamped else following
-                after.setdefault((departed | labels, key), []).append(alike)
+                after.setdefault((departed | labels, key), []).append(following)
         return self.closed(frame, _folded(after), floating), blames
+
+    def _take(self, frame: Frame, world: World, step: Step) -> tuple[Taken, list[Blame]]:
+        """Take a step in a world, and number the places of what has returned anew."""
+        worlds, blames = self.contract.take(frame, world, *step, self.tolerated)
+        if stamps := self._stamps_in(frame):
+            worlds = [(_restamped(each, *stamps), labels) for each, labels in worlds]
+        return worlds, blames
 
     def _stamps_in(self, frame: Frame) -> tuple[int, int, tuple[int, ...]] | None:
         """Return where stamps and their counters stand in a world, and the queue of each entry.

@@ -128,7 +128,7 @@ def _picture_of(traffic: TrafficRecord) -> _TrafficPicture:
 
 
 def _outline(values: Sequence[int]) -> str:
-    """Return the outline of steps, in the commands of a path; what is not 0 is at least 1 high."""
+    """Return the commands of a path around the bins. A value above 0 is at least 1 high."""
     most = max(1, *values)
     heights = (-(-value * HEIGHT // most) for value in values)
     steps = (f"V{HEIGHT - height}h{BIN_WIDTH}" for height in heights)

@@ -266,7 +266,7 @@ class CursorProgress(CursorRoom):
         """Rank what the queue still has to do up to this message.
 
         Each pass that finds it unread reads at least one entry, and pages in all that it has read.
-        What is dropped between two passes are only messages that were cached there.
+        Between two passes the batch loses only messages that were cached there.
         """
 
         def up_to_it(members: Callable[[Message], Bool]) -> Part:

@@ -56,7 +56,7 @@ def queries(
         for number in each.unwanted
     }
     match step.operation:
-        case op.Consume(consumer=name, selector=selector) if selector and (name, "") not in who:
+        case op.Consume(consumer=name, selects=True) if (name, "") not in who:
             # It has come and left, and did not want what it left behind.
             unwanted |= {(len(who), at[each.message]) for each in after.entries}
     subscribers, everything = range(len(who) + 1), range(len(at) + 1)

@@ -155,9 +155,8 @@ def order_not_checked(judgement: Judgement) -> str:
 def traffic_of(judgement: Judgement) -> tuple[TrafficRecord, ...]:
     """Return the traffic of the busiest queues, and how many violations happened in each bin."""
     bins, table = judgement.bins, judgement.violations
-    place = {key: number for number, key in enumerate(bins.keys)}
     queue = named(table, "queue")
-    number = np.array([place.get(key, -1) for key in queue.keys], dtype=np.int64)[queue.number]
+    number = bins.numbers_of(queue.keys)[queue.number]
     rows = np.flatnonzero(number >= 0)
     at = cells(bins, number[rows], numbers(table, "late_end")[rows])
     size = len(bins.keys)

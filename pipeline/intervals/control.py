@@ -20,7 +20,7 @@ from brokerproof.pipeline.intervals.subscriptions import (
     Times,
     happened_by,
 )
-from brokerproof.pipeline.names import Ints, dense, joint, ranks
+from brokerproof.pipeline.names import NO_ROW, Ints, dense, joint, ranks
 from brokerproof.spec.histories import NEVER, Kind, Record
 
 
@@ -103,6 +103,11 @@ class Bins:
     keys: tuple[Key, ...] = ()
     first: tuple[int, ...] = ()
     width: tuple[int, ...] = ()
+
+    def numbers_of(self, keys: Iterable[Key]) -> Ints:
+        """Return the place of each queue among those counted, `NO_ROW` for any other."""
+        place = {key: number for number, key in enumerate(self.keys)}
+        return np.array([place.get(key, NO_ROW) for key in keys], dtype=np.int64)
 
 
 @dataclass

@@ -69,8 +69,7 @@ def bins_of(spans: Iterable[pa.Table]) -> Bins:
 
 def traffic_of(waits: Waits, queue: Named, bins: Bins) -> pa.Table:
     """Return the counts of some intervals; a wait that may not have begun is left out."""
-    place = {key: number for number, key in enumerate(bins.keys)}
-    number = np.array([place.get(key, -1) for key in queue.keys], dtype=np.int64)[waits.queue]
+    number = bins.numbers_of(queue.keys)[waits.queue]
     given = waits.given != NO_ROW
     rows = np.flatnonzero((number >= 0) & (given | (waits.begun_end < NEVER)))
     begun, given, number = waits.begun_start[rows], given[rows], number[rows]

@@ -1,7 +1,7 @@
 """Text files in blocks of whole lines, so that memory does not grow with the file.
 
-A file compressed by gzip or zstd is unpacked while it is read, whatever its name. A byte order mark
-at the beginning belongs to no line: editors and shells of Windows write one.
+A file compressed by gzip or zstd is unpacked while it is read. Its name does not matter. A byte
+order mark at the beginning belongs to no line: editors and shells of Windows write one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     with opened(path) as file:
         while read := file.read(size):
             *lines, rest = (rest + read).split(b"\n")
-            rest = rest[: LINE_BYTES_MAX + 1]  # too long, whatever else is in the line
+            rest = rest[: LINE_BYTES_MAX + 1]  # it is too long already
             if lines:
                 yield _block(first, lines)
                 first += len(lines)

@@ -73,6 +73,11 @@ class Consume(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="co
     queues: tuple[str, ...] = ()
     exclusive: bool = False
 
+    @property
+    def selects(self) -> bool:
+        """Whether the consumer wants some messages only."""
+        return bool(self.selector)
+
 
 class SetCredit(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag="credit"):
     """Replace the whole window of one consumer, or of one channel, which its consumers share."""

@@ -35,7 +35,7 @@ class Condition:
 class InvariantProof:
     """A statement, with its conditions and the assumptions beyond the model's axioms.
 
-    An invariant that `says_nothing` is true of every state, whatever the model does. A leads-to
+    An invariant that `says_nothing` is true of every state, also of unreachable ones. A leads-to
     property says nothing if no state that satisfies the invariants has its premise alone.
     """
 
