@@ -205,12 +205,14 @@ def _priority_scopes(
     yield Scope(
         "every priority on every number of levels",
         every_level,
-        messages=2,
+        messages=10,
         payloads=tuple(Payload(priority) for priority in range(10)),
         consumers=0 if gets else 1,
         kinds=() if gets else kinds[-1:],
         gets=gets,
         settlements=(),
+        filled=True,
+        in_turn=True,
     )
     yield Scope(
         "priorities with returns",

@@ -122,9 +122,10 @@ class Scope:
     `windows` and `pools` replace the window of a consumer or a channel; `seconds` is how far the
     clock may move, in steps of `steps`. `invalid` adds invalid operations, and some without effect
     (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
-    move, `resets` adds resets of the broker. `cuts` makes each move also with the power lost at
-    each of its changes to the disk. The last queue has a limit of `deliveries` and, if the scope
-    `buries`, the first queue for its dead letters. `delays` are those of releases.
+    move, and `in_turn` gives each message the next payload. `resets` adds resets of the broker.
+    `cuts` makes each move also with the power lost at each of its changes to the disk. The last
+    queue has a limit of `deliveries` and, if the scope `buries`, the first queue for its dead
+    letters. `delays` are those of releases.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Scope:
     crashes: bool = False
     invalid: bool = False
     filled: bool = False
+    in_turn: bool = False
     resets: bool = False
     cuts: bool = False
     lease_s: int | None = None
@@ -192,9 +194,10 @@ class Scope:
         if not fills:
             yield Drain()
         if bindings.names_used() < self.messages:
-            name = f"m{bindings.names_used()}"
+            number = bindings.names_used()
+            name, turn = f"m{number}", number % len(self.payloads)
             for queue in queues:
-                for payload in self.payloads:
+                for payload in self.payloads[turn : turn + 1] if self.in_turn else self.payloads:
                     yield payload.publish(queue, name)
         if fills:
             return
