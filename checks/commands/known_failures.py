@@ -114,7 +114,7 @@ def read_known(path: Path, today: dt.date) -> KnownFailures:
     try:
         entries = msgspec.convert(tomllib.loads(text), _File).known
     except tomllib.TOMLDecodeError as error:
-        raise MalformedList(f"{path}: {error}") from error
+        raise MalformedList(f"{path}: not TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise MalformedList(f"{path}: {_placed(str(error), text)}") from error
     seen = set()

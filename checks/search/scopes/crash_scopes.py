@@ -139,8 +139,21 @@ def scopes_of_crashes(
 def _scopes_of_ends(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
-    """Yield the scopes in which durable messages are dropped and must not come back."""
+    """Yield the scopes in which a durable message has gone and must not come back."""
     subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    if gets or subscribers:
+        yield Scope(
+            "a settlement and a crash",
+            orders,
+            messages=1,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            consumers=0 if gets else 1,
+            kinds=() if gets else subscribers,
+            gets=claims.gets,
+            settlements=("acknowledge", "reject"),
+            crashes=True,
+        )
     for name, purges, deletes in (
         ("a purge and a crash", True, False),
         ("a deletion and a crash", False, True),
