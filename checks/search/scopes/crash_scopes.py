@@ -104,7 +104,7 @@ def scopes_of_crashes(
             durable=(True,),
             consumers=0 if gets else 1,
             kinds=() if gets else subscribers,
-            gets=claims.gets,
+            gets=gets,
             settlements=("acknowledge",),
             crashes=True,
         )
