@@ -100,7 +100,8 @@ def added_lines(concrete: System, model: System) -> Iterator[str]:
 
 def _satisfied(satisfied: Satisfied) -> str:
     if satisfied.outcome == "fires":
-        return "with " + ", ".join(f"{name} {size}" for name, size in satisfied.sizes.items())
+        sizes = ", ".join(f"{name} {size}" for name, size in satisfied.sizes.items())
+        return f"with {sizes}" if sizes else "without families"
     return f"{satisfied.outcome.upper()}, {satisfied.reason}"
 
 

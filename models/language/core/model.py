@@ -18,7 +18,16 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import (
+    ClassVar,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    TypeVarTuple,
+    Unpack,
+    cast,
+)
 
 from brokerproof.models.language.core.marks import Method, Role, action
 from brokerproof.models.language.core.rewriting import Function, subterms
@@ -66,7 +75,7 @@ __all__ = [
 ]
 
 I = TypeVar("I", bound=Term)  # noqa: E741 (index)
-J = TypeVar("J", bound=Term)
+Sorts = TypeVarTuple("Sorts")
 V = TypeVar("V", bound=Term)
 
 Steps: TypeAlias = Callable[..., Bool | bool]
@@ -119,6 +128,8 @@ class _View:
 
 
 def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
+    if len(indices) != len(symbol.domain):
+        raise ModelError(f"{symbol} takes {len(symbol.domain)} indices, got {len(indices)}")
     return tuple(lift(index, sort) for index, sort in zip(indices, symbol.domain, strict=True))
 
 
@@ -139,12 +150,12 @@ class Fixed(_View, Generic[I, V]):
         return cast("V", self._get(index))
 
 
-class FixedRelation(_View, Generic[I, J]):
-    """A rigid relation of two sorts."""
+class FixedRelation(_View, Generic[*Sorts]):
+    """A rigid relation of two sorts or more."""
 
-    def __getitem__(self, indices: tuple[I, J]) -> Bool:
-        """Return whether the two are related."""
-        return cast("Bool", self._get(*indices))
+    def __getitem__(self, indices: tuple[*Sorts]) -> Bool:
+        """Return whether these are related."""
+        return cast("Bool", self._get(*cast("tuple[Term, ...]", indices)))
 
 
 class Order(_View, Generic[I]):
@@ -184,23 +195,35 @@ class Map(_View, Generic[I, V]):
         tracing().now[self._symbol] = Function(parameters, lift(value, self._symbol.range))
 
 
-class Relation(_View, Generic[I, J]):
-    """A relation of two sorts, part of the state."""
+class Value(_View, Generic[V]):
+    """A value of the state without an index: the text reads and assigns its name."""
 
-    def __getitem__(self, indices: tuple[I, J]) -> Bool:
-        """Return whether the two are related, as of the assignments made so far."""
-        return cast("Bool", self._get(*indices))
+    def __get__(self, model: Model | None, owner: type[Model]) -> V:
+        """Return the value, as of the assignments made so far."""
+        return cast("V", self if model is None else self._get())
 
-    def __setitem__(self, indices: tuple[I, J], value: Bool | bool) -> None:
-        """Let the two be related, or not, after the action."""
-        _assigned(self._symbol, indices, value)
+    def __set__(self, model: Model, value: V | bool | int) -> None:
+        """Let it be `value` after the action."""
+        _assigned(self._symbol, (), value)
 
-    def map(self, body: Callable[[I, J, Bool], Bool | bool]) -> Relation[I, J]:
-        """Return the relation with `body(indices, old value)` for each pair."""
-        return cast("Relation[I, J]", _mapped(self._symbol, body))
+
+class Relation(_View, Generic[*Sorts]):
+    """A relation of two sorts or more, part of the state."""
+
+    def __getitem__(self, indices: tuple[*Sorts]) -> Bool:
+        """Return whether these are related, as of the assignments made so far."""
+        return cast("Bool", self._get(*cast("tuple[Term, ...]", indices)))
+
+    def __setitem__(self, indices: tuple[*Sorts], value: Bool | bool) -> None:
+        """Let these be related, or not, after the action."""
+        _assigned(self._symbol, cast("tuple[Term, ...]", indices), value)
+
+    def map(self, body: Callable[[Unpack[Sorts], Bool], Bool | bool]) -> Relation[*Sorts]:
+        """Return the relation with `body(indices, old value)` for all indices."""
+        return cast("Relation[*Sorts]", _mapped(self._symbol, body))
 
     def fill(self, value: Bool | bool) -> None:
-        """Relate all pairs after the action, or none."""
+        """Relate all after the action, or none."""
         parameters = tracing().now[self._symbol].parameters
         tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
 
@@ -331,10 +354,13 @@ class Model:
     """Why the surviving mutants of this very class are equivalent: reasons, and their places."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Assign a whole map or relation: `self.pointer = self.pointer.map(...)`."""
+        """Assign a value, or a whole map or relation: `self.pointer = self.pointer.map(...)`."""
         symbol = type(self).symbols_.get(name)
         if symbol is None or symbol.rigid:
-            raise ModelError(f"{name} is not a map or relation of this model's state")
+            raise ModelError(f"{name} is not part of this model's state")
+        if not symbol.domain:
+            super().__setattr__(name, value)
+            return
         if not isinstance(value, _Update) or value.symbol is not symbol:
             raise ModelError(f"assign self.{name} what self.{name}.map(...) returns")
         tracing().mapped = [u for u in tracing().mapped if u is not value]
@@ -343,6 +369,7 @@ class Model:
 
 _VIEWS: dict[object, tuple[type[_View], bool]] = {
     Map: (Map, False),
+    Value: (Value, False),
     Relation: (Relation, False),
     Fixed: (Fixed, True),
     FixedRelation: (FixedRelation, True),
@@ -362,12 +389,14 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
     view, rigid = _VIEWS[form]
     sorts = cast("tuple[Sort, ...]", typing.get_args(annotation))
     match view.__name__:
-        case "Map" | "Fixed":
+        case "Map" | "Value" | "Fixed":
             domain, range_ = sorts[:-1], sorts[-1]
         case "Order":
             domain, range_ = (sorts[0], sorts[0]), Bool
         case _:
             domain, range_ = sorts, Bool
+    if issubclass(view, Relation | FixedRelation) and len(domain) < 2:
+        raise ModelError(f"{name}: a relation has two sorts or more; a map to Bool has one")
     symbol = Symbol(name, domain, range_, rigid=rigid, is_order=view is Order)
     return symbol, view(symbol)
 
@@ -407,7 +436,10 @@ def _trace_anew(model: type[Model]) -> System:
     for name, annotation in hints.items():
         symbol, seen = _declared(name, annotation)
         model.symbols_[name] = symbol
-        object.__setattr__(instance, name, seen)
+        if isinstance(seen, Value):
+            setattr(model, name, seen)
+        else:
+            object.__setattr__(instance, name, seen)
     roles: dict[Role, list[tuple[str, Callable[..., object]]]] = {}
     for attribute in _methods_in_order(model):
         method = getattr(model, attribute)
@@ -453,8 +485,7 @@ def _methods_in_order(model: type[Model]) -> list[str]:
 def _action(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> Action:
-    hints = typing.get_type_hints(method)
-    hints.pop("return", None)
+    hints = _sorts(method)
     parameters: list[Term | Symbol] = []
     arguments: list[object] = []
     for parameter, annotation in hints.items():
@@ -493,9 +524,17 @@ def _stated(
 
 def _elements(method: Callable[..., object]) -> tuple[Term, ...]:
     """Return a variable for each parameter of a method."""
+    return tuple(fresh(cast("Sort", sort), each) for each, sort in _sorts(method).items())
+
+
+def _sorts(method: Callable[..., object]) -> dict[str, object]:
+    """Return the annotations of a method's parameters, without `self`."""
     hints = typing.get_type_hints(method)
-    hints.pop("return", None)
-    return tuple(fresh(cast("Sort", sort), each) for each, sort in hints.items())
+    _, *parameters = inspect.signature(method).parameters
+    for each in parameters:
+        if each not in hints:
+            raise ModelError(f"{method.__name__}: the parameter {each} has no sort")
+    return {each: hints[each] for each in parameters}
 
 
 def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:

@@ -76,6 +76,7 @@ class Scope:
     def __str__(self) -> str:
         """Return the scope in one line."""
         sizes = ", ".join(f"{family.__name__} {size}" for family, size in self.sizes.items())
+        sizes = sizes or "without families"
         fixed = "".join(f", {name} {value}" for name, value in self.fixed.items())
         # A model without integers gets one, which is not worth showing.
         few = len(self.integers) == 1

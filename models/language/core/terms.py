@@ -15,7 +15,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, overload
 
 Op: TypeAlias = Literal[
     "variable",  # payload: (name, serial number)
@@ -279,7 +279,13 @@ def situation(statement: Bool) -> Bool:
     return _premises.get(statement, TRUE)
 
 
-def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:
+@overload
+def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T: ...
+@overload
+def ite(condition: Bool | bool, then: bool, otherwise: Bool) -> Bool: ...
+@overload
+def ite(condition: Bool | bool, then: int, otherwise: Int | int) -> Int: ...
+def ite(condition: Bool | bool, then: Any, otherwise: Any) -> Any:
     """Return the term that is `then` where the condition holds and `otherwise` elsewhere."""
     test = lift(condition, Bool)
     if not isinstance(then, Term):
@@ -295,9 +301,7 @@ def ite(condition: Bool | bool, then: T, otherwise: T | int | bool) -> T:
     if sort is Bool:
         yes, no = cast("Bool", then), cast("Bool", other)
         if is_constant(yes) or is_constant(no):
-            return (
-                cast("T", (test & yes) | (~test & no)) if yes is not TRUE else cast("T", test | no)
-            )
+            return test | no if yes is TRUE else (test & yes) | (~test & no)
     return _intern(sort, "ite", (test, then, other))
 
 

@@ -7,11 +7,13 @@ import pytest
 from brokerproof.models.language import (
     Bool,
     Fixed,
+    FixedRelation,
     Int,
     Map,
     Model,
     ModelError,
     Relation,
+    Value,
     action,
     exists,
     forall,
@@ -148,7 +150,7 @@ def test_what_is_rigid_is_never_assigned() -> None:
             """Try to."""
             self.fixed = self.flag.map(lambda _, old: ~old)  # type: ignore[assignment]
 
-    with pytest.raises(ModelError, match="fixed is not a map or relation"):
+    with pytest.raises(ModelError, match="fixed is not part of this model's state"):
         trace(Replaced)
 
 
@@ -251,6 +253,63 @@ def test_sorts_are_checked_where_they_are_written() -> None:
 
     with pytest.raises(ModelError, match=r"number: .* is not a declaration of a model"):
         trace(Odd)
+
+
+def test_the_indices_and_sorts_that_are_missing_are_named() -> None:
+    class Knows(Flags):
+        """Asks a relation of three sorts about two."""
+
+        knows: FixedRelation[Item, Item, Place]
+
+        @action
+        def ask(self, item: Item) -> None:
+            """Ask too little."""
+            require(self.knows[item, item])  # type: ignore[index]
+
+    with pytest.raises(ModelError, match="knows takes 3 indices, got 2"):
+        trace(Knows)
+
+    class Alone(Flags):
+        """Relates an item to nothing."""
+
+        knows: FixedRelation[Item]
+
+    with pytest.raises(ModelError, match="knows: a relation has two sorts or more"):
+        trace(Alone)
+
+    class Untyped(Flags):
+        """Has a parameter that may be anything."""
+
+        @action
+        def ask(self, item) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+            """Ask for anything."""
+
+    with pytest.raises(ModelError, match="ask: the parameter item has no sort"):
+        trace(Untyped)
+
+
+class Turns(Model):
+    """A value without an index that is read, assigned and read again."""
+
+    turn: Value[Int]
+    seen: Value[Int]
+
+    @initial
+    def zero(self) -> None:
+        """Both are 0."""
+        self.turn = 0
+        self.seen = 0
+
+    @action
+    def go_on(self) -> None:
+        """Read after the assignment."""
+        self.turn = self.turn + 1
+        self.seen = self.turn + self.turn
+
+
+def test_a_value_without_an_index_is_read_as_of_the_assignments_so_far() -> None:
+    plain = PlainReading(trace(Turns), Scope({}, range(9)))
+    assert plain.step("go_on", (1, 0), ()) == (2, 4)
 
 
 class Sequence(Flags):

@@ -242,8 +242,8 @@ def test_an_action_with_a_name_is_refused() -> None:
 
 
 def test_plain_values_stand_where_terms_do() -> None:
-    assert ite(TRUE, True, FALSE) is TRUE  # type: ignore[type-var]  # users write this
-    assert isinstance(ite(FALSE, 1, 2), Int)  # type: ignore[type-var]
+    assert ite(TRUE, True, FALSE) is TRUE  # users write this
+    assert isinstance(ite(FALSE, 1, 2), Int)
 
 
 class Turned(Model):

@@ -30,6 +30,7 @@ from brokerproof.models.language.read.columns import ColumnReading
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.read.z3_reading import Z3Reading, order_laws
 from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Subscription
+from tests.models.language.outside.models import Node, Peterson, RingElection
 from tests.models.small_models import Counters, Item, Place, Scales, Shelves, Unlimited
 
 POINTERS = trace(PointerQueue)
@@ -50,6 +51,8 @@ SCOPES = [
     ),
     pytest.param(SHELVES, Scope({Item: 2, Place: 2}, range(1)), id="shelves-2-2"),
     pytest.param(SHELVES, Scope({Item: 1, Place: 3}, range(1), {"hub": 1}), id="shelves-1-3"),
+    pytest.param(trace(Peterson), Scope({}, range(1)), id="a-value-without-an-index"),
+    pytest.param(trace(RingElection), Scope({Node: 2}, range(1)), id="relations-of-three"),
 ]
 
 
