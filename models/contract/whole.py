@@ -267,7 +267,7 @@ class WholeContract(WholeContractGuards):
         """The same with consumer priorities: no higher consumer could have taken the entry."""
 
         def was_to_take_it(c: Consumer) -> Bool:
-            first = ~exists(Entry, lambda g: self.there_for(c, g) & self.precedes(g, entry))
+            first = ~exists(Entry, lambda g: self.there_for(c, g) & self.may_precede(g, entry))
             able = self.takes(c) & self.wants[c, entry] & self.must_take(c, entry)
             return (self.rank[c] > self.rank[who]) & able & first
 

@@ -235,6 +235,10 @@ class WholeContractState(Contract):
         came_first = known & (ahead | (~behind & (self.stamp[e] < self.stamp[f])))
         return ite(moves & self.ties[e, f], came_first, self.before(e, f))
 
+    def may_precede(self, e: Entry, f: Entry) -> Bool:
+        """Whether e may come before f, since no requirement places it behind."""
+        return (e != f) & ~self.precedes(f, e)
+
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
         """Whether the flag is allowed; an entry acquired before a crash may carry either."""
         return self.either_flag[f] | (redelivered == self.has_returned(f))
@@ -314,7 +318,7 @@ class WholeContractState(Contract):
             Entry,
             lambda g: (
                 self.there_for(who, g)
-                & self.precedes(g, f)
+                & self.may_precede(g, f)
                 & ~((self.mode[who] == Mode.BROWSE) & self.behind[who, g])
                 & ~self.must_take(who, g)
             ),

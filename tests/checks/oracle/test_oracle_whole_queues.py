@@ -486,3 +486,16 @@ def test_after_a_restart_what_had_returned_may_be_at_either_place(claims: Capabi
     first, second = given("m0", None, delivery="g0", again=True), given("m1", None)
     assert broken([*start, get(first), get(second)], claims) == []
     assert broken([*start, get(second), get(first)], claims) == []
+
+
+@pytest.mark.parametrize("claims", [TAIL, HEAD], ids=["tail", "head"])
+def test_a_consumer_may_wait_at_what_may_be_first_after_a_restart(claims: Capabilities) -> None:
+    def restarted(size: int) -> list[Told]:
+        start = [make(durable=True), put("m0", persistent=True, size=size)]
+        start += [put("m1", persistent=True), HELD, crash(), RESTART]
+        return [*start, subscribe("c", size=4), drain()]
+
+    assert broken(restarted(size=5), claims) == []
+    [breach] = breaches(restarted(size=4), claims)
+    assert breach.requirement == "quiescence"
+    assert expected_and_seen(breach)[0] == "m0 or m1 to be given to a consumer that is free"
