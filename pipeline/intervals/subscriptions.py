@@ -181,7 +181,8 @@ class Leavings:
     def gone(self) -> dict[Key, Times]:
         """Return, by queue, when messages may have left in transit to a consumer, any number.
 
-        A message in transit to a consumer that does not acknowledge is settled.
+        A message in transit to a consumer that does not acknowledge is settled. It may have been
+        sent from the start of the subscription on.
         """
         found = dict[Key, Times]()
         for each in self.subscriptions():
@@ -190,7 +191,7 @@ class Leavings:
                 ends = self.closes_after(record)
                 left = min([each.cancelled, *(end for _, end in ends)])
                 found.setdefault((record.run, record.queue or ""), []).extend(
-                    span for span in ends if span[0] <= left
+                    (record.start, end) for start, end in ends if start <= left
                 )
         return {key: spans for key, spans in found.items() if spans}
 

@@ -274,8 +274,8 @@ def unseen_ends(
     def may_be_with(spans: Spans) -> Ints:
         if not spans.of.size:
             return never
-        gone = never_given & (spans.latest_end(waits.queue, never) >= waits.begun_start)
-        return np.where(gone, ALWAYS_GONE, never)
+        # What came after the queue was found drained cannot have taken it before.
+        return np.where(never_given, spans.next_start(waits.queue, waits.begun_start), never)
 
     return {
         PURGES: next_of("purge", waits.begun_start),

@@ -184,8 +184,8 @@ class Facts:
             found.append(Span(crash.start, min(backs, default=NEVER)))
         return found
 
-    def unseen_ends(self, run: str, queue: str) -> list[int]:
-        """Return until when what waited in a queue may have gone to a consumer that saw it not.
+    def unseen_ends(self, run: str, queue: str) -> list[Span]:
+        """Return when what waited in a queue may have gone to a consumer that saw it not.
 
         What is on its way to one that does not acknowledge is gone when its channel closes, unless
         it had left before, and when the broker crashes.
@@ -207,7 +207,7 @@ class Facts:
                 if latest(each) >= consumer.start
             ]
             left = min([latest(each) for each in ends] + cancels, default=NEVER)
-            found += [latest(each) for each in ends if each.start <= left]
+            found += [Span(consumer.start, latest(each)) for each in ends if each.start <= left]
         return found
 
     def unanswered_gets(self, run: str, queue: str) -> list[Span]:
@@ -470,9 +470,9 @@ def certain_end(wait: Wait, facts: Facts, *, by_gets: bool = True) -> int:
         return ALWAYS_GONE
     ends_unseen = facts.unseen_ends(run, queue)
     if by_gets:
-        ends_unseen += [int(span.end) for span in facts.unanswered_gets(run, queue)]
-    if wait.given is None and any(end >= wait.begun.start for end in ends_unseen):
-        return ALWAYS_GONE
+        ends_unseen += facts.unanswered_gets(run, queue)
+    if wait.given is not None:
+        ends_unseen = []
     there_since = wait.message.published if wait.returned_by is None else wait.returned_by.span
     ends = [
         span.start for span in facts.of_kind("purge", run, queue) if span.end >= wait.begun.start
@@ -481,6 +481,7 @@ def certain_end(wait: Wait, facts: Facts, *, by_gets: bool = True) -> int:
     if not wait.message.survives(facts):
         drops += facts.of_kind("crash", run)
     ends += [span.start for span in drops if span.end >= there_since.start]
+    ends += [span.start for span in ends_unseen if span.end >= wait.begun.start]
     return int(min([wait.left, *ends]))
 
 

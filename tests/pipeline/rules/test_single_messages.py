@@ -1,4 +1,4 @@
-"""What is given again: it had come back, and is told so, or it is given twice."""
+"""Messages given again and messages lost: the history decides the name of the fault."""
 
 from __future__ import annotations
 
@@ -52,3 +52,19 @@ def test_the_flag_is_asked_only_of_what_may_have_come_back() -> None:
         table = table_of(records)
         asked.append(judged_alone(table).coverage.asked["redelivered-flag"])
     assert asked == [0, 1]
+
+
+DRAINED = recorded("drained", 100, 101)
+
+
+@pytest.mark.parametrize(("subscribed", "broken"), [(50, set()), (110, {"nothing-lost"})])
+def test_a_consumer_that_came_after_the_loss_does_not_explain_it(
+    subscribed: int, broken: set[str]
+) -> None:
+    came = {"consumer": "late", "channel": "ch", "mode": "automatic"}
+    records = [
+        *(recorded("declare", 0, 1), published("m", 2, 3), DRAINED),
+        recorded("consume", subscribed, subscribed + 1, **came),
+        recorded("close", 200, 201, channel="ch"),
+    ]
+    assert accused(records) == broken
