@@ -335,7 +335,11 @@ _RULES: Final = (
                 lambda c: c.passed("drained"),
                 _EXCUSES_OF_LOSSES,
             ),
-            Case("browser-takes-nothing", f"{_SHOW}; {_DRAIN}", when="if a browser was shown it"),
+            Case(
+                "browser-takes-nothing",
+                f"{_SHOW}; {_DRAIN}",
+                when="too, if a browser was shown it since it began to wait",
+            ),
             Case(
                 "close-releases",
                 f"{_HOLD}; close first; {_DRAIN}",

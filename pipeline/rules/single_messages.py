@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from brokerproof.models.contract.history import (
     GIVEN_BEFORE_PUBLISHED,
@@ -23,7 +24,7 @@ from brokerproof.pipeline.intervals.intervals import Gathered
 from brokerproof.pipeline.intervals.table import Waits, interrupted
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, marks, numbers, ranks, texts
 from brokerproof.pipeline.rules.coverage import may_be_forgotten, may_have_returned
-from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, LEFT_BEHIND
+from brokerproof.pipeline.rules.history_rules import BEYOND_GETS, LEFT_BEHIND, RULES
 from brokerproof.pipeline.rules.violations import violations
 from brokerproof.spec.histories import NEVER, Kind
 
@@ -206,7 +207,8 @@ def _left_behind(
     """Find messages that waited all the time while their queue was found drained.
 
     No consumer held a message then, so none held it unseen. A get without an answer may have taken
-    a message that was never given, if it began before the queue was drained.
+    a message that was never given, if it began before the queue was drained. A browser may have
+    taken what it was shown last; that the message is lost is certain, so both are reported.
     """
     drained = control.spans_of("drained", found.queue.keys)
     which = found_drained(found, waits, control)
@@ -216,8 +218,8 @@ def _left_behind(
     for rule, concerned in ((LEFT_BEHIND, ~may_be_taken), (BEYOND_GETS, may_be_taken)):
         wrong = np.flatnonzero((which != NO_ROW) & concerned)
         when = which[wrong]
-        cases = _cases_of_losses(found, waits, control, wrong, drained.start[when])
-        yield violations(
+        cases = _cases_of_losses(table, found, waits, control, wrong, drained.start[when])
+        lost = violations(
             rule,
             table,
             waits.publish[wrong],
@@ -226,15 +228,22 @@ def _left_behind(
             early=(waits.begun_start[wrong], waits.begun_end[wrong]),
             named=cases if rule == LEFT_BEHIND else cases[-1:],
         )
+        yield lost
+        shown = lost.filter(pc.equal(lost.column("requirement"), "browser-takes-nothing"))
+        usual = pa.repeat(RULES[rule].cases[0].requirement, shown.num_rows)
+        yield shown.set_column(0, "requirement", usual)
 
 
 def _cases_of_losses(
-    found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
+    table: pa.Table, found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
 ) -> list[Marks]:
     """Return which losses follow a view, a return by itself, a second settlement, and a crash."""
+    viewed_until = np.full(found.publish_of.size, -1, dtype=np.int64)
+    ends = numbers(table, "end", NEVER)[found.views]
+    np.maximum.at(viewed_until, found.message[found.views], ends)
     settlements = np.append(found.deliveries.settlements, 1)[waits.returned_by[wrong]]
     returned = ~waits.is_first[wrong]
-    viewed = np.isin(found.message[waits.publish[wrong]], found.message[found.views])
+    viewed = viewed_until[found.message[waits.publish[wrong]]] >= waits.begun_start[wrong]
     crashes = control.spans_of("crash", found.queue.keys)
     crashed = crashes.next_start(waits.queue[wrong], waits.begun_start[wrong]) < drained
     return [viewed, returned & (settlements == 0), returned & (settlements > 1), crashed]

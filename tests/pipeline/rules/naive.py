@@ -236,7 +236,7 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         requirement = "settled-once"
     elif settlements == 0:
         requirement = "close-releases"
-    elif message.views:
+    elif any(seen(each) >= wait.begun.start for each in message.views):
         requirement = "browser-takes-nothing"
     else:
         requirement = ""
@@ -247,6 +247,8 @@ def _left_behind(wait: Wait, facts: Facts) -> Iterator[Violation]:
         rule = "more-lost-than-gets-took"
         requirement = requirement if requirement == "survives-restart" else ""
     yield told(rule, message, -when.end, None, (when, wait.begun), requirement)
+    if requirement == "browser-takes-nothing":
+        yield told(rule, message, -when.end, None, (when, wait.begun))
 
 
 def _kept(wait: Wait, facts: Facts) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.spec.histories import Record
@@ -54,7 +55,32 @@ def test_the_flag_is_asked_only_of_what_may_have_come_back() -> None:
     assert asked == [0, 1]
 
 
+VIEWED = given("m", 10, 11, subscriber="b", mode="browse")
 DRAINED = recorded("drained", 100, 101)
+
+
+@pytest.mark.parametrize("seen", [4, 10])
+def test_what_was_lost_after_a_view_is_lost_and_may_be_with_the_browser(seen: int) -> None:
+    view = replace(VIEWED, start=seen, end=seen + 1)
+    records = [recorded("declare", 0, 1), published("m", 2, 3), view, DRAINED]
+    assert accused(records) == {"nothing-lost", "browser-takes-nothing"}
+    assert accused([each for each in records if each is not view]) == {"nothing-lost"}
+
+
+@pytest.mark.parametrize(
+    ("settled", "broken"), [("release", "nothing-lost"), (None, "close-releases")]
+)
+def test_a_view_took_nothing_of_what_was_given_and_returned_after_it(
+    settled: Literal["release"] | None, broken: str
+) -> None:
+    records = [
+        *(recorded("declare", 0, 1), published("m", 2, 3), VIEWED, given("m", 20, 21)),
+        recorded("close", 40, 41, channel="channel of c"),
+        DRAINED,
+    ]
+    if settled is not None:
+        records.append(recorded(settled, 30, 31, message="m", consumer="c", position=0))
+    assert accused(records) == {broken}
 
 
 @pytest.mark.parametrize(("subscribed", "broken"), [(50, set()), (110, {"nothing-lost"})])
