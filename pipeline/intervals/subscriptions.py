@@ -182,7 +182,7 @@ class Leavings:
         """Return, by queue, when messages may have left in transit to a consumer, any number.
 
         A message in transit to a consumer that does not acknowledge is settled. It may have been
-        sent from the start of the subscription on.
+        sent from the start of the subscription on, until the queue was deleted.
         """
         found = dict[Key, Times]()
         for each in self.subscriptions():
@@ -190,8 +190,11 @@ class Leavings:
             if record.mode == "automatic":
                 ends = self.closes_after(record)
                 left = min([each.cancelled, *(end for _, end in ends)])
-                found.setdefault((record.run, record.queue or ""), []).extend(
-                    (record.start, end) for start, end in ends if start <= left
+                queue = (record.run, record.queue or "")
+                deleted = self.deletions.get(queue, [])
+                until = min((e for s, e in deleted if s > happened_by(record)), default=NEVER)
+                found.setdefault(queue, []).extend(
+                    (record.start, min(end, until)) for start, end in ends if start <= left
                 )
         return {key: spans for key, spans in found.items() if spans}
 

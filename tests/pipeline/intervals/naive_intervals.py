@@ -188,7 +188,7 @@ class Facts:
         """Return when what waited in a queue may have gone to a consumer that saw it not.
 
         What is on its way to one that does not acknowledge is gone when its channel closes, unless
-        it had left before, and when the broker crashes.
+        it had left before, and when the broker crashes. It gets nothing of a queue declared anew.
         """
         of_run = [each for each in self.records if each.run == run and each.outcome != "failed"]
         found = []
@@ -207,7 +207,19 @@ class Facts:
                 if latest(each) >= consumer.start
             ]
             left = min([latest(each) for each in ends] + cancels, default=NEVER)
-            found += [Span(consumer.start, latest(each)) for each in ends if each.start <= left]
+            until = min(
+                (
+                    each.end
+                    for each in self.of_kind("delete", run, queue)
+                    if each.start > latest(consumer)
+                ),
+                default=NEVER,
+            )
+            found += [
+                Span(consumer.start, min(latest(each), until))
+                for each in ends
+                if each.start <= left
+            ]
         return found
 
     def unanswered_gets(self, run: str, queue: str) -> list[Span]:

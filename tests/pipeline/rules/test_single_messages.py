@@ -83,6 +83,22 @@ def test_a_view_took_nothing_of_what_was_given_and_returned_after_it(
     assert accused(records) == {broken}
 
 
+@pytest.mark.parametrize(("deleted", "broken"), [(False, set()), (True, {"nothing-lost"})])
+def test_a_consumer_of_a_queue_that_was_deleted_explains_no_later_loss(
+    deleted: bool, broken: set[str]
+) -> None:
+    came = {"consumer": "late", "channel": "ch", "mode": "automatic"}
+    anew = [recorded("delete", 20, 21), recorded("declare", 22, 23)]
+    records = [
+        recorded("declare", 0, 1),
+        recorded("consume", 10, 11, **came),
+        *(anew if deleted else ()),
+        *(published("m", 30, 31), DRAINED),
+        recorded("close", 200, None, channel="ch", outcome="unknown"),
+    ]
+    assert accused(records) == broken
+
+
 @pytest.mark.parametrize(("subscribed", "broken"), [(50, set()), (110, {"nothing-lost"})])
 def test_a_consumer_that_came_after_the_loss_does_not_explain_it(
     subscribed: int, broken: set[str]
