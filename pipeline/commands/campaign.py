@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,7 @@ from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.pipeline.campaign import coverage as campaign_coverage
 from brokerproof.pipeline.campaign import histories as campaign_histories
 from brokerproof.pipeline.campaign.campaign import Gathered, Plan, report_on, run, workers_of
+from brokerproof.pipeline.commands.options import spark_options
 from brokerproof.pipeline.spark.session import session
 from brokerproof.spec.protocol.capabilities import Hello
 from brokerproof.spec.requirements import Requirement
@@ -81,7 +82,7 @@ AS_IN_CHECK: Final = (
     metavar="SECONDS",
     help="Cap on the time of one seed; what it cuts short is inconclusive.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark works.")
+@spark_options
 @click.option(
     "--report",
     type=click.Path(path_type=Path, file_okay=False),
@@ -97,6 +98,7 @@ def campaign(
     operations: int,
     limit: float,
     master: str,
+    settings: Mapping[str, str],
     requirements: str,
     only: tuple[str, ...],
     known: Path | None,
@@ -128,7 +130,7 @@ def campaign(
     gathered = Gathered(asked.plan, report / campaign_histories.FOLDER)
     with _writing(report):
         _clear(report)
-        asked.gather(gathered, master)
+        asked.gather(gathered, master, settings)
     with undisturbed():
         status = asked.told(gathered, subject.hello, report)
     sys.exit(status.value)
@@ -147,7 +149,7 @@ class _Asked:
     progress: bool
     begun: float = field(default_factory=time.monotonic)
 
-    def gather(self, gathered: Gathered, master: str) -> None:
+    def gather(self, gathered: Gathered, master: str, settings: Mapping[str, str]) -> None:
         """Run the campaign; Ctrl-C ends it and keeps the results so far."""
         interrupts = Interrupts()
         status = Console(stderr=True, quiet=not self.progress).status("starting Spark")
@@ -156,7 +158,7 @@ class _Asked:
                 _handlers_of_before(),
                 tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
                 status if self.progress else nullcontext(),
-                session(master, Path(scratch)) as spark,
+                session(master, Path(scratch), settings) as spark,
                 interrupts.listening(),
             ):
 

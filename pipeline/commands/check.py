@@ -34,7 +34,7 @@ from brokerproof.checks.report.verdict_file import candidate_record, verdict_fil
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.pipeline.alone import judged_alone
-from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options
+from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options, spark_options
 from brokerproof.pipeline.explain.explanations import CLAIMS
 from brokerproof.pipeline.explain.history_report import (
     judged_requirements,
@@ -80,7 +80,7 @@ Say: TypeAlias = Callable[[str], None]
     show_default=True,
     help="Who judges: this process alone, or Spark; auto takes Spark where memory is too small.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="With Spark: where it works.")
+@spark_options
 @click.option(
     "--scratch",
     type=click.Path(path_type=Path, file_okay=False),
@@ -120,6 +120,7 @@ def check(
     form: str | None,
     engine: Engine,
     master: str,
+    settings: Mapping[str, str],
     scratch: Path | None,
     begins_late: bool,
     stalled_after: int | None,
@@ -150,16 +151,17 @@ def check(
     )
     make_folder(report)
     shown = sys.stderr.isatty() if progress is None else progress
-    engines = Engines(engine, master, scratch, begins_late, stalled_after)
+    engines = Engines(engine, master, settings, scratch, begins_late, stalled_after)
     sys.exit(judge_history(asked, paths, form, engines, report, progress=shown).value)
 
 
 @dataclass(frozen=True)
 class Engines:
-    """The engine that judges, where it works, and what it must know of the recording."""
+    """The engine that judges, where and how it works, and what it must know of the recording."""
 
     engine: Engine = "auto"
     master: str = "local[*]"
+    settings: Mapping[str, str] = field(default_factory=dict)
     scratch: Path | None = None
     begins_late: bool = False
     stalled_after: int | None = None
@@ -360,7 +362,7 @@ class _Task:
             )
             return judgement, "judged in memory"
         self.say("starting Spark")
-        with session(master, self.scratch) as spark:
+        with session(master, self.scratch, self.engines.settings) as spark:
             self.say(f"judging {self.read.records:,} records")
             judgement = interruptibly(spark, lambda: self._judged_by(spark))
         return judgement, f"judged by Spark on {master}"

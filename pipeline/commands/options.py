@@ -1,4 +1,4 @@
-"""The options that several commands share: facts about undeclared queues, and durations."""
+"""The options that several commands share: facts about undeclared queues, Spark, durations."""
 
 from __future__ import annotations
 
@@ -46,6 +46,43 @@ def queue_options(command: _Command) -> _Command:
         help="What one queue is that the recording does not declare, with commas between words: "
         f"{WORDS}; {PRIORITY} alone is {PRIORITY}:{LEVELS_OF_ALL}; repeatable. {RABBITMQ}.",
     )(command)
+
+
+def spark_options(command: _Command) -> _Command:
+    """Add the options for where Spark works, and for its settings."""
+    command = click.option(
+        "--spark",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=_settings,
+        help="A setting of Spark, such as spark.executor.memory=4g; repeatable. "
+        "spark.pyspark.python is the interpreter on the workers of a cluster.",
+    )(command)
+    return click.option(
+        "--master",
+        default="local[*]",
+        show_default=True,
+        help="Where Spark works: on the cores of this machine, or the address of a cluster.",
+    )(command)
+
+
+def _settings(
+    _context: click.Context, _option: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    found = {}
+    for each in values:
+        key, is_there, value = each.partition("=")
+        if not is_there or not key.startswith("spark."):
+            raise click.BadParameter(
+                f"{each!r} is no setting of Spark; say KEY=VALUE, as in spark.executor.memory=4g"
+            )
+        if key == "spark.master":
+            raise click.BadParameter("name the master with --master")
+        if key in found:
+            raise click.BadParameter(f"{key!r} is said twice")
+        found[key] = value
+    return found
 
 
 def _undeclared(_context: click.Context, _option: click.Parameter, words: str | None) -> QueueFacts:

@@ -23,7 +23,7 @@ from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.verdicts import ExitStatus
-from brokerproof.pipeline.commands.options import queue_options
+from brokerproof.pipeline.commands.options import queue_options, spark_options
 from brokerproof.pipeline.explain.explanations import counterexample_of
 from brokerproof.pipeline.explain.recorded_facts import Violation
 from brokerproof.pipeline.intervals.known_queues import KnownQueues, QueueFacts
@@ -54,7 +54,7 @@ WAIT_S: Final = 0.2
     show_default=True,
     help="Where violations, state and checkpoint go; with a Spark cluster, where all reach it.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Where Spark works.")
+@spark_options
 @click.option(
     "--late",
     type=FiniteRange(min=0),
@@ -88,6 +88,7 @@ def watch(
     directory: Path,
     out: Path,
     master: str,
+    settings: Mapping[str, str],
     late: float,
     keep: float | None,
     once: bool,
@@ -111,7 +112,9 @@ def watch(
         with (
             _prepared(folder),
             tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
-            session(master, Path(scratch), is_brief=once and _is_little(directory)) as spark,
+            session(
+                master, Path(scratch), settings, is_brief=once and _is_little(directory)
+            ) as spark,
         ):
             task = Watch(spark, folder, round(late * NS_OF_A_SECOND), kept, _show, known)
             _watch(task, directory, once=once, interval_s=interval)

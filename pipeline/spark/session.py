@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,11 @@ POLL_S: Final = 0.1
 END_S_MAX: Final = 60.0
 """How long cancelled jobs may take to end; then the session is stopped under them."""
 
+_CALL: Final = "An error occurred while calling "
+"""The beginning of a line that names the Java method which failed."""
+
+_NO_SETTINGS: Final[Mapping[str, str]] = {}
+
 BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options for a Java runtime that ends soon: no compilation for speed."""
 
@@ -74,30 +79,41 @@ def java() -> Path:
 
 
 @contextmanager
-def session(master: str, scratch: Path, *, is_brief: bool = False) -> Iterator[SparkSession]:
+def session(
+    master: str,
+    scratch: Path,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+    *,
+    is_brief: bool = False,
+) -> Iterator[SparkSession]:
     """Yield a session on a master, and stop it.
 
-    It spills below `scratch`. A session that `is_brief` has little to do and skips most of Java's
-    compilation. Raises `CannotRun` if it cannot be started.
+    It spills below `scratch`. `settings` are Spark's own, and replace those made here. A session
+    that `is_brief` has little to do and skips most of Java's compilation. Raises `CannotRun` if it
+    cannot be started.
     """
     java()
     try:
         from pyspark import SparkConf  # noqa: PLC0415 (an extra; the other engine needs none)
     except ImportError as error:
         raise CannotRun(not_installed("Spark", "pipeline")) from error
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # The workers run what this variable says, and not what the settings say.
+    os.environ["PYSPARK_PYTHON"] = settings.get("spark.pyspark.python", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf().setAppName("brokerproof").setMaster(master)
-    conf.setAll(list(_settings(master, scratch, is_brief=is_brief).items()))
+    ours = _settings(master, scratch, is_brief=is_brief)
+    conf.setAll(list({**ours, **settings}.items()))
     interrupt = signal.getsignal(signal.SIGINT)
     try:
         with (scratch / "spark.log").open("ab") as log:
             spark = _started(conf, log)
-    # Spark's first line of the error says what prevents its start.
+    # Spark's first line of the error says what prevents its start, after the call that failed.
     except Exception as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
+        lines = [each for each in str(error).splitlines() if not each.startswith(_CALL)]
+        first = next(iter(lines), type(error).__name__).removeprefix(": ")
         raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
     spark.sparkContext.setLogLevel("ERROR")
     try:

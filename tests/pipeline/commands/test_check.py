@@ -493,3 +493,22 @@ def test_the_help_says_what_one_has_to_know() -> None:
     assert "priority alone is priority:10" in told
     assert "x-max-priority=N makes N+1 levels" in told
     assert "a message without a priority has 0" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["executor.memory=4g"], "is no setting of Spark; say KEY=VALUE"),
+        (["spark.executor.memory"], "is no setting of Spark; say KEY=VALUE"),
+        (["spark.master=local[2]"], "name the master with --master"),
+        (["spark.executor.memory=1g", "spark.executor.memory=2g"], "is said twice"),
+    ],
+)
+def test_a_setting_of_spark_that_is_none_is_refused(
+    tmp_path: Path, report: Path, settings: list[str], said: str
+) -> None:
+    path = written(tmp_path / "night.jsonl", sound())
+    words = [word for each in settings for word in ("--spark", each)]
+    result = run(path, *words, "--report", report)
+    assert result.exit_code == 2
+    assert said in result.output
