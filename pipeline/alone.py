@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from brokerproof.pipeline.intervals.idle import idle_of, idle_spans, latest_times, of_consumers
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.intervals.streams import ambiguous, clock_step, contradictions
 from brokerproof.pipeline.intervals.subscribers import keys_of
 from brokerproof.pipeline.intervals.traffic import bins_of, spans_of, total
-from brokerproof.pipeline.names import with_numbered_names
+from brokerproof.pipeline.names import NAMES, with_numbered_names
 from brokerproof.pipeline.results import Judgement
 from brokerproof.pipeline.stages import by_message, by_queue, concluded, control_of
+
+
+def read(parts: Sequence[Path]) -> pa.Table:
+    """Return a history in Parquet files; columns with few names come as numbers."""
+    return pa.concat_tables([pq.read_table(part, read_dictionary=[*NAMES]) for part in parts])
 
 
 def judged_alone(

@@ -1,8 +1,8 @@
 """Measure how fast histories are judged, and the cost of only reading and shuffling them.
 
 For each size, with its queues used evenly and with one that has 90 per cent of the traffic, each
-measurement is a separate process: seconds, events a second, and the peak memory of its processes
-together.
+measurement is a separate process: seconds, events a second, and of all its processes together the
+processor time and the peak memory. On a busy machine compare processor times.
 
     python benchmarks/pipeline/measure.py [--events N]... [--only NAME]... [--folder FOLDER]
 
@@ -14,6 +14,7 @@ first out in SQL. Existing histories are not made again.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import multiprocessing
 import os
 import sys
@@ -23,13 +24,10 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.pipeline.traffic import Traffic, write
-from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.alone import judged_alone, read
 from brokerproof.pipeline.spark.on_spark import PLAIN, judged_on_spark
 from brokerproof.pipeline.spark.session import session
 
@@ -60,7 +58,7 @@ def on_spark(folder: Path, scratch: Path) -> str:
 def alone(folder: Path, scratch: Path) -> str:
     """Judge everything in this process."""
     del scratch
-    table = pa.concat_tables([pq.read_table(part) for part in sorted(folder.glob("*.parquet"))])
+    table = read(sorted(folder.glob("*.parquet")))
     return f"{judged_alone(table).violations.num_rows} violations"
 
 
@@ -109,32 +107,42 @@ def in_its_own_process(name: str, folder: Path) -> dict[str, object]:
         process = context.Process(target=_measured, args=(name, folder, Path(scratch), theirs))
         start = time.perf_counter()
         process.start()
-        peak = 0
-        while not ours.poll(0.2) and process.is_alive():
-            peak = max(peak, _memory_of(process.pid or 0))
-        found["said"] = ours.recv() if ours.poll() else "it ended early"
+        theirs.close()
+        used_s, peak = 0.0, 0
+        while not ours.poll(0.1):
+            seconds, memory = _used_by(process.pid or 0)
+            used_s, peak = max(used_s, seconds), max(peak, memory)
+        try:
+            found["said"] = ours.recv()
+        except EOFError:
+            found["said"] = "it ended early"
+        found["used_s"] = max(used_s, _used_by(process.pid or 0)[0])
         process.join()
         found["seconds"] = time.perf_counter() - start
         found["peak_mb"] = peak >> 20
     return found
 
 
-def _memory_of(session_id: int) -> int:
-    """Return the memory of a session's processes, in bytes."""
-    pages = 0
+def _used_by(session_id: int) -> tuple[float, int]:
+    """Return the processor time of a session's processes in seconds, and their memory in bytes."""
+    ticks = pages = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has just ended
         if int(fields[3]) == session_id:
+            ticks += sum(map(int, fields[11:15]))
             pages += int(fields[21])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _measured(name: str, folder: Path, scratch: Path, theirs: Connection) -> None:
     os.setsid()
-    theirs.send(MEASURED[name](folder, scratch))
+    said = MEASURED[name](folder, scratch)
+    theirs.send(said)
+    theirs.close()
+    time.sleep(0.2)  # until its processor time was read
 
 
 def main() -> None:
@@ -146,19 +154,26 @@ def main() -> None:
     somewhere = Path(tempfile.gettempdir()) / "histories"
     options.add_argument("--folder", type=Path, default=somewhere)
     asked = options.parse_args()
-    print("      events shape    what     seconds   events/s  peak MB  said")
+    names = asked.only or list(MEASURED)
+    if importlib.util.find_spec("duckdb") is None and "duckdb" in names:
+        if asked.only:
+            options.error("duckdb is not installed")
+        names.remove("duckdb")
+        print("duckdb is not installed, and not measured")
+    print("      events shape    what     seconds  processor   events/s  peak MB  said")
     for events in asked.events or EVENTS:
         for shape in asked.shape or SHARES:
             folder = asked.folder / f"{shape}-{events}"
             if not folder.exists():
                 write(Traffic(events, SHARES[shape]), folder)
-            for name in asked.only or MEASURED:
+            for name in names:
                 found = in_its_own_process(name, folder)
                 seconds = found["seconds"]
                 assert isinstance(seconds, float)
+                used = f"{found['used_s']:10.1f}"
                 print(
-                    f"{events:>12,} {shape:8} {name:7} {seconds:8.1f} {events / seconds:10,.0f}"
-                    f" {found['peak_mb']:>8}  {found['said']}",
+                    f"{events:>12,} {shape:8} {name:7} {seconds:8.1f} {used}"
+                    f" {events / seconds:10,.0f} {found['peak_mb']:>8}  {found['said']}",
                     flush=True,
                 )
 

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import click
 import msgspec
-import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from brokerproof.checks.commands.check import ended, known_failures, make_folder
@@ -33,7 +31,7 @@ from brokerproof.checks.report.terminal import show
 from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
-from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.alone import judged_alone, read
 from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options, spark_options
 from brokerproof.pipeline.explain.explanations import CLAIMS
 from brokerproof.pipeline.explain.history_report import (
@@ -353,9 +351,8 @@ class _Task:
         fits = self.read.records * BYTES_OF_A_RECORD < memory_mb() * (1 << 20) // 2
         if engine == "alone" or (engine == "auto" and fits):
             self.say(f"judging {self.read.records:,} records")
-            table = pa.concat_tables([pq.read_table(part) for part in self.read.parts])
             judgement = judged_alone(
-                table,
+                read(self.read.parts),
                 begins_late=self.engines.begins_late,
                 known=self.known,
                 stalled_after=self.engines.stalled_after,
