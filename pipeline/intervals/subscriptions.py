@@ -189,10 +189,12 @@ class Leavings:
             record = each.record
             if record.mode == "automatic":
                 ends = self.closes_after(record)
-                left = min([each.cancelled, *(end for _, end in ends)])
+                # A crash that may have been before the subscription need not have ended it.
+                came = happened_by(record)
+                left = min([each.cancelled, *(end for start, end in ends if start > came)])
                 queue = (record.run, record.queue or "")
                 deleted = self.deletions.get(queue, [])
-                until = min((e for s, e in deleted if s > happened_by(record)), default=NEVER)
+                until = min((end for start, end in deleted if start > came), default=NEVER)
                 found.setdefault(queue, []).extend(
                     (record.start, min(end, until)) for start, end in ends if start <= left
                 )

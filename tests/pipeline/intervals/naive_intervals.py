@@ -206,7 +206,8 @@ class Facts:
                 if each.op == "crash" or (each.op, each.channel) == ("close", consumer.channel)
                 if latest(each) >= consumer.start
             ]
-            left = min([latest(each) for each in ends] + cancels, default=NEVER)
+            came = latest(consumer)
+            left = min([latest(e) for e in ends if e.start > came] + cancels, default=NEVER)
             until = min(
                 (
                     each.end

@@ -83,6 +83,21 @@ def test_a_view_took_nothing_of_what_was_given_and_returned_after_it(
     assert accused(records) == {broken}
 
 
+@pytest.mark.parametrize(("restarted", "broken"), [(8, set()), (12, {"nothing-lost"})])
+def test_a_crash_that_may_have_been_before_a_consumer_came_did_not_end_it(
+    restarted: int, broken: set[str]
+) -> None:
+    came = {"consumer": "late", "channel": "ch", "mode": "automatic"}
+    records = [
+        recorded("declare", 0, 1, durable=True),
+        recorded("consume", 6, 11, **came),
+        *(recorded("crash", restarted, restarted + 1), recorded("restart", 14, 15)),
+        *(published("m", 30, 31, persistent=True), DRAINED),
+        recorded("close", 200, 201, channel="ch"),
+    ]
+    assert accused(records) == broken
+
+
 @pytest.mark.parametrize(("deleted", "broken"), [(False, set()), (True, {"nothing-lost"})])
 def test_a_consumer_of_a_queue_that_was_deleted_explains_no_later_loss(
     deleted: bool, broken: set[str]
