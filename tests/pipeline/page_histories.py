@@ -10,6 +10,7 @@ the broker, never in what is recorded. Leases, selectors and names used again ar
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -37,8 +38,33 @@ FAULTS: Final = {
     "invents": "nothing-invented",
     "forgets-the-flag": "redelivered-flag",
     "finds-nothing": "get-finds",
+    "drops-at-publish": "nothing-lost",
+    "loses-at-release": "nothing-lost",
+    "takes-what-it-shows": "browser-takes-nothing",
+    "doubles-at-publish": "nothing-twice",
+    "undoes-a-rejection": "nothing-twice",
+    "loses-when-settled-twice": "settled-once",
+    "gives-when-settled-twice": "settled-once",
+    "foresees": "nothing-invented",
+    "shows-what-was-never-published": "nothing-invented",
+    "returns-as-the-least-urgent": "release-rewinds",
+    "gives-after-a-cancel": "only-to-subscribers",
+    "flags-what-is-new": "redelivered-flag",
+    "leaves-out-of-a-browse": "browser-sees-all",
 }
 """The faults, and the requirement that each breaks."""
+
+MISSED: Final = frozenset({"gives-after-a-cancel", "flags-what-is-new", "leaves-out-of-a-browse"})
+"""The faults that no rule finds."""
+
+BY_LEVEL: Final = frozenset({"ignores-priority", "returns-as-the-least-urgent"})
+"""The faults of queues with priorities only."""
+
+UNDONE_MAX: Final = 60
+"""How many settlements a crash may undo."""
+
+REPEATED_MAX: Final = 8
+"""How many settlements clients may send again."""
 
 
 @dataclass(eq=False)
@@ -61,18 +87,23 @@ class Delivery:
 
     message: Message
     line: Line
-    over: bool = False
+    position: int
 
 
 @dataclass(eq=False)
 class Subscriber:
-    """A consumer, a browser or a get; `at` is a browser's place."""
+    """A consumer, a browser or a get; `at` is a browser's place.
+
+    It has `given` deliveries so far, the last one received at `received`, and `holds` some.
+    """
 
     name: str
     queue: Queue
     channel: str
     line: Line
-    made: list[Delivery] = field(default_factory=list)
+    given: int = 0
+    received: int = 0
+    holds: list[Delivery] = field(default_factory=list)
     settled: list[int] = field(default_factory=list)
     at: float = -1
     there: bool = True
@@ -80,8 +111,7 @@ class Subscriber:
     def stops(self) -> None:
         """Be given nothing more, and hold nothing."""
         self.there = False
-        for each in self.made:
-            each.over = True
+        self.holds = []
 
     @property
     def is_get(self) -> bool:
@@ -111,26 +141,36 @@ class Queue:
 class Broker:
     """A run of a broker and its clients; `lines` is what they recorded."""
 
-    def __init__(self, seed: int, fault: str | None = None) -> None:
+    def __init__(self, seed: int, fault: str | None = None, most: int | None = None) -> None:
+        """Make a broker with a fault.
+
+        With `most` it is done that often at most, spread over the run. The queue lets it show then,
+        times are narrow, nearly all is answered and each close is, consumers cancel before their
+        channel closes, and no crash meets an automatic one.
+        """
         self.random = random.Random(seed)  # noqa: S311
-        self.fault, self.planted = fault, False
+        self.fault, self.most, self.planted, self.done = fault, most, 0, 0.0
         self.run, self.now, self.names = f"run {seed}", 1000, 0
         self.jitter, self.tick = self.random.choice((0, 3, 20, 100)), self.random.choice((1, 1, 7))
         self.lines: list[Line] = []
-        self.later: list[Callable[[], None]] = []
+        self.recent: list[Line] = []
+        self.unseen: set[int] = set()
+        self.later: list[Callable[[], object]] = []
         self.subscribers: list[Subscriber] = []
-        self.finals: list[tuple[Message, Line]] = []
+        self.finals: deque[tuple[Message, Line]] = deque(maxlen=UNDONE_MAX)
+        self.settled: deque[tuple[Subscriber, Delivery, Line]] = deque(maxlen=REPEATED_MAX)
         self.channels = [self.name("ch") for _ in range(3)]
-        levels = self.random.choice((None, None, 3))
-        self.queue = Queue(
-            "q",
-            {
-                "levels": levels,
-                "durable": self.random.random() < 0.6,
-                "returns": self.random.choice(("original", "original", "elsewhere")),
-                "may_drop": fault is None and self.random.random() < 0.05,
-            },
-        )
+        facts: Line = {
+            "levels": self.random.choice((None, None, 3)),
+            "durable": self.random.random() < 0.6,
+            "returns": self.random.choice(("original", "original", "elsewhere")),
+            "may_drop": fault is None and self.random.random() < 0.05,
+        }
+        if most is not None:
+            levels = 3 if fault in BY_LEVEL else None
+            facts |= {"levels": levels, "durable": True, "returns": "original"}
+            self.jitter, self.tick = 3, 1
+        self.queue = Queue("q", facts)
         self.note("declare", **self.queue.facts)
 
     # What is recorded.
@@ -151,16 +191,18 @@ class Broker:
             line["queue"] = self.queue.name
         line |= {"end": self.now + self.delay()} if answered else {"outcome": "unknown"}
         self.lines.append(line | fields)
+        self.recent.append(self.lines[-1])
         return self.lines[-1]
 
     def is_answered(self) -> bool:
         """Whether an operation is answered."""
-        return self.random.random() < 0.9
+        return self.random.random() < (0.9 if self.most is None else 0.999)
 
     def faulty(self, fault: str) -> bool:
         """Whether to do something wrong, now that there is an occasion."""
-        wrong = self.fault == fault and self.random.random() < 0.7
-        self.planted |= wrong
+        is_due = self.most is None or self.planted < self.most * self.done
+        wrong = self.fault == fault and is_due and self.random.random() < 0.7
+        self.planted += wrong
         return wrong
 
     # What clients do.
@@ -177,8 +219,12 @@ class Broker:
             self.names += 1
             self.queue.messages.append(Message(line["message"], self.names, level, line))
 
+        if answered and self.faulty("drops-at-publish"):
+            return
         if answered or self.random.random() < 0.4:
             arrives()
+            if self.faulty("doubles-at-publish"):
+                arrives()
         elif self.random.random() < 0.5:
             self.later.append(arrives)
 
@@ -194,46 +240,79 @@ class Broker:
             "window": window,
         }
         line = self.note("consume", **fields)
+        self.subscribers = [
+            e for e in self.subscribers if e.there or e.holds or e.received > self.now
+        ]
         self.subscribers.append(Subscriber(fields["consumer"], self.queue, channel, line))
         return self.subscribers[-1]
 
     def cancel(self) -> None:
         """Let a consumer go, which has received all its deliveries when that is answered."""
         if there := [each for each in self.subscribers if each.there]:
-            gone = self.random.choice(there)
-            gone.there = False
-            line = self.note("cancel", consumer=gone.name, channel=gone.channel)
-            line["end"] = max([line["end"], *(each.line["end"] for each in gone.made)])
+            self.leaves_by_itself(self.random.choice(there))
+
+    def leaves_by_itself(self, gone: Subscriber) -> None:
+        """Let a consumer cancel, and wait for the answer."""
+        gone.there = False
+        line = self.note("cancel", consumer=gone.name, channel=gone.channel)
+        line["end"] = max(line["end"], gone.received)
 
     def settle(self) -> None:
         """Settle a delivery that was received."""
         held = [
-            (subscriber, position, each)
+            (subscriber, each)
             for subscriber in self.subscribers
-            for position, each in enumerate(subscriber.made)
-            if not each.over and each.line["op"] == "deliver" and each.line["end"] <= self.now
+            for each in subscriber.holds
+            if each.line["op"] == "deliver" and each.line["end"] <= self.now
         ]
         if not held:
             return
-        subscriber, position, of = self.random.choice(held)
+        subscriber, of = self.random.choice(held)
         op, answered = self.random.choice(("acknowledge", "reject", "release")), self.is_answered()
-        fields = {"message": of.message.name, "consumer": subscriber.name, "position": position}
+        fields = {"message": of.message.name, "consumer": subscriber.name, "position": of.position}
         line = self.note(op, least=of.line["end"], answered=answered, **fields)
         if not answered and self.random.random() < 0.5:
             # It never arrives, and the client does not try again.
             of.line = of.line | {"op": "given up"}
             return
-        of.over = True
+        subscriber.holds.remove(of)
         subscriber.settled.append(line["start"])
+        self.settled.append((subscriber, of, line))
         if op == "release":
             self.put_back(of.message)
-        else:
-            self.finals.append((of.message, line))
-            self.remove(of.message)
+            if self.faulty("loses-at-release"):
+                self.remove(of.message)
+            return
+        self.finals.append((of.message, line))
+        self.remove(of.message)
+        if op == "reject" and self.faulty("undoes-a-rejection"):
+            self.bring_back(of.message)
+
+    def settle_again(self) -> None:
+        """Settle a delivery that was certainly settled, which has no effect."""
+        over = [each for each in self.settled if each[2].get("end", self.now) < self.now]
+        over = [each for each in over if each[0].channel in self.channels]
+        if not over:
+            return
+        subscriber, of, before = self.random.choice(over)
+        op, there = self.random.choice(("acknowledge", "release")), self.queue.available()
+        fields = {"message": of.message.name, "consumer": subscriber.name, "position": of.position}
+        self.note(op, least=before["end"] + 1, **fields)
+        if op == "acknowledge":
+            if of.message in there and self.faulty("loses-when-settled-twice"):
+                self.remove(of.message)
+        elif before["op"] != "release" and self.faulty("gives-when-settled-twice"):
+            self.bring_back(of.message)
 
     def close(self, channel: str | None = None, *, answered: bool | None = None) -> None:
         """Close a channel: what was received goes back, and so does what was on its way."""
         channel = channel or self.random.choice(self.channels)
+        if self.most is not None:
+            for each in self.subscribers:
+                if each.there and each.channel == channel:
+                    self.leaves_by_itself(each)
+            self.now += 2 * self.jitter + 1
+            answered = True
         self.channels[self.channels.index(channel)] = self.name("ch")
         answered = self.is_answered() if answered is None else answered
         self.note("close", channel=channel, answered=answered)
@@ -246,19 +325,24 @@ class Broker:
 
     def leaves(self, subscriber: Subscriber) -> None:
         """Return what a subscriber holds, and what was on its way to it."""
-        subscriber.there = False
-        for each in subscriber.made:
-            if not each.over:
-                each.over = True
-                self.put_back(each.message)
-                if each.message in self.queue.messages and self.faulty("loses-at-close"):
-                    self.remove(each.message)
+        held = subscriber.holds
+        subscriber.stops()
+        for each in held:
+            self.put_back(each.message)
+            if each.message in self.queue.messages and self.faulty("loses-at-close"):
+                self.remove(each.message)
 
     # What the broker does.
 
     def remove(self, message: Message) -> None:
         """Forget a message."""
         self.queue.messages = [each for each in self.queue.messages if each is not message]
+
+    def bring_back(self, message: Message) -> None:
+        """Let a message that was done with be there again, by a fault."""
+        if message not in self.queue.messages:
+            self.queue.messages.append(message)
+            message.held = False
 
     def put_back(self, message: Message) -> None:
         """Let a message return to its place, or to any."""
@@ -269,16 +353,21 @@ class Broker:
         elif self.faulty("returns-to-the-tail"):
             self.names += 1
             message.place = self.names
+        elif message.level and self.faulty("returns-as-the-least-urgent"):
+            message.level = -1
 
     def deliver(self) -> None:
         """Give a consumer the next message."""
-        there = [each for each in self.subscribers if each.there and each.mode != "browse"]
+        consumers = [e for e in self.subscribers if not e.is_get and e.mode != "browse"]
+        there = [each for each in consumers if each.there]
+        gone = [e for e in consumers if not e.there and e.channel in self.channels]
+        if gone and self.queue.available() and self.faulty("gives-after-a-cancel"):
+            there = gone
         if not there:
             return
         who = self.random.choice(there)
-        holds = sum(not each.over for each in who.made)
         window = who.line["window"]
-        if window and holds >= window and not self.faulty("exceeds-a-window"):
+        if window and len(who.holds) >= window and not self.faulty("exceeds-a-window"):
             return
         if (message := self.chosen()) is not None:
             self.give(who, message)
@@ -297,16 +386,25 @@ class Broker:
         if held and self.faulty("gives-twice"):
             return held[0]
         if self.faulty("invents"):
-            return Message(self.name("x"), 0, 0, {"persistent": False})
+            return self.never_published()
+        if self.faulty("foresees"):
+            message = self.never_published()
+            fields: Line = {"message": message.name, "priority": 0, "persistent": False}
+            self.later.append(lambda: self.note("publish", **fields))
+            return message
         return available[0] if available else None
+
+    def never_published(self) -> Message:
+        """Return a message that the broker invents."""
+        return Message(self.name("x"), 0, 0, {"persistent": False})
 
     def give(self, who: Subscriber, message: Message) -> None:
         """Send a message to a consumer."""
-        position, window = len(who.made), who.line["window"]
+        position, window = who.given, who.line["window"]
         start = who.line["start"]
         if window and len(who.settled) > position - window >= 0:
             start = max(start, sorted(who.settled)[position - window])
-        line = self.sent(who, message, start, position)
+        line = self.sent(who, message, start)
         automatic = who.mode == "automatic"
         self.take(who, message, line, automatic=automatic)
 
@@ -314,15 +412,17 @@ class Broker:
         """Let a subscriber have a message, for good or until it settles it."""
         message.taken = message.held = True
         message.either = False
-        who.made.append(Delivery(message, line, over=automatic))
-        if automatic:
+        if not automatic:
+            who.holds.append(Delivery(message, line, max(who.given - 1, 0)))
+        else:
             self.finals.append((message, {"outcome": "unknown"}))
             self.remove(message)
 
-    def sent(self, who: Subscriber, message: Message, start: int, position: int) -> Line:
+    def sent(self, who: Subscriber, message: Message, start: int) -> Line:
         """Record a delivery, which is received in its order, after a while."""
-        before = who.made[-1].line["end"] if who.made else 0
-        flag: bool | None = message.taken and not self.faulty("forgets-the-flag")
+        position, before = who.given, who.received
+        fault = "forgets-the-flag" if message.taken else "flags-what-is-new"
+        flag: bool | None = message.taken is not self.faulty(fault)
         if self.random.random() < 0.1:
             flag = None
         elif message.either:
@@ -330,6 +430,7 @@ class Broker:
         line = self.note("deliver", consumer=who.name, channel=who.channel, mode=who.mode)
         line |= {"message": message.name, "position": position, "redelivered": flag}
         line |= {"start": min(start, self.now), "end": max(before, self.now + self.delay())}
+        who.given, who.received = position + 1, line["end"]
         return line
 
     def get(self) -> None:
@@ -358,11 +459,11 @@ class Broker:
             self.take(
                 who,
                 available[0],
-                self.sent(who, available[0], self.now - self.delay(), 0),
+                self.sent(who, available[0], self.now - self.delay()),
                 automatic=mode == "automatic",
             )
         else:
-            self.note("empty", **fields)
+            who.received = self.note("empty", **fields)["end"]
 
     def browse(self) -> None:
         """Show a browser the next message, and move its place there."""
@@ -376,10 +477,13 @@ class Broker:
             new = self.wrongly_shown(who, new)
         if not new:
             return
+        if fifo and len(new) > 1 and self.faulty("leaves-out-of-a-browse"):
+            new = new[1:]
         new[0].shown_to.add(who.name)
         who.at = max(who.at, new[0].place)
-        line = self.sent(who, new[0], who.line["start"], len(who.made))
-        who.made.append(Delivery(new[0], line, over=True))
+        self.sent(who, new[0], who.line["start"])
+        if not new[0].held and self.faulty("takes-what-it-shows"):
+            self.remove(new[0])
 
     def wrongly_shown(self, who: Subscriber, new: list[Message]) -> list[Message]:
         """Return what a browser is shown, the wrong one first by a fault."""
@@ -388,6 +492,8 @@ class Broker:
         never = [each for each in again if not each.taken]
         returned = [each for each in again if each.taken and to_place]
         held = [e for e in self.queue.messages if e.held and who.name not in e.shown_to]
+        if self.faulty("shows-what-was-never-published"):
+            return [self.never_published()]
         if never and self.faulty("shows-twice"):
             return never
         if returned and self.faulty("shows-what-returned"):
@@ -396,8 +502,7 @@ class Broker:
             return held
         fresh = [each for each in new if not each.taken]
         if len(fresh) > 1 and to_place and self.faulty("shows-out-of-order"):
-            line = self.sent(who, fresh[1], who.line["start"], len(who.made))
-            who.made.append(Delivery(fresh[1], line, over=True))
+            self.sent(who, fresh[1], who.line["start"])
             fresh[1].shown_to.add(who.name)
             return fresh[:1]
         return new
@@ -425,7 +530,8 @@ class Broker:
         """Drop the queue with all that is in it, and declare it anew."""
         line = self.note("delete")
         kept = self.queue.available()[:1] if self.faulty("keeps-after-a-deletion") else []
-        self.queue.messages, self.finals = kept, []
+        self.queue.messages = kept
+        self.finals.clear()
         for who in self.subscribers:
             who.stops()
         self.now = max(self.now, line["end"])
@@ -433,6 +539,10 @@ class Broker:
 
     def crash(self) -> None:
         """Stop, lose what is not on disk and what was under way, and come back."""
+        if self.most is not None and any(
+            e.there and e.mode == "automatic" for e in self.subscribers
+        ):
+            return
         self.later.clear()
         for line in self.without_an_answer():
             self.loses_its_answer(line)
@@ -456,13 +566,13 @@ class Broker:
 
     def without_an_answer(self) -> list[Line]:
         """Return what is under way now."""
-        under_way = [each for each in self.lines if each.get("end", 0) > self.now]
-        return [each for each in under_way if each["op"] != "declare"]
+        self.recent = [each for each in self.recent if each.get("end", 0) > self.now]
+        return [e for e in self.recent if e["op"] != "declare" and id(e) not in self.unseen]
 
     def loses_its_answer(self, line: Line) -> None:
         """Record that what is under way is not seen; a delivery leaves nothing but its get."""
         if line["op"] in {"deliver", "empty"}:
-            self.lines = [each for each in self.lines if each is not line]
+            self.unseen.add(id(line))
             gets = [e for e in self.subscribers if e.name == line["consumer"] and e.is_get]
             for get in gets:
                 asked = {key: line[key] for key in ("run", "queue", "consumer", "channel", "start")}
@@ -489,9 +599,9 @@ class Broker:
 
     # The whole.
 
-    def play(self, steps: int = 60) -> list[Line]:
-        """Take random steps, drain the queue, and return the lines."""
-        weights: list[tuple[int, Callable[[], object]]] = [
+    def play(self, steps: int = 60, rests: int = 1) -> list[Line]:
+        """Take random steps, draining the queue at each rest and at the end; return the lines."""
+        weights: list[tuple[float, Callable[[], object]]] = [
             (20, self.publish),
             (18, self.deliver),
             (14, self.settle),
@@ -501,19 +611,23 @@ class Broker:
             (2, self.close),
             (2, self.lose),
             (1, self.cancel),
+            (3, self.settle_again),
         ]
-        if self.random.random() < 0.6:
-            weights += [(1, self.purge), (1, self.delete), (1, self.crash)]
+        if self.most is not None or self.random.random() < 0.6:
+            rare = min(1, 60 * rests / steps)
+            weights += [(rare, self.purge), (rare, self.delete), (rare, self.crash)]
         often, steps_of = zip(*weights, strict=True)
         self.subscribe()
-        for _ in range(steps):
+        for number in range(steps):
+            self.done = number / steps
             self.now += self.random.randint(0, 4)
             if self.later and self.random.random() < 0.2:
                 self.later.pop(self.random.randrange(len(self.later)))()
             self.random.choices(steps_of, often)[0]()
-        self.later.clear()
-        self.drain()
-        return [self.on_the_clock(each) for each in self.lines]
+            if (number + 1) % (steps // rests) == 0:
+                self.later.clear()
+                self.drain()
+        return [self.on_the_clock(each) for each in self.lines if id(each) not in self.unseen]
 
     def drain(self) -> None:
         """Close all channels, let one consumer take all that is left, and find nothing more."""
@@ -527,6 +641,8 @@ class Broker:
             self.give(last, message)
         self.now += 1
         self.note("drained")
+        self.now += self.jitter + 1
+        self.leaves_by_itself(last)
 
     def on_the_clock(self, line: Line) -> Line:
         """Return a line with the times that a coarse clock shows."""
