@@ -77,8 +77,12 @@ class CursorPageIn(CursorInvariants):
         empty store, which is a case of this. The position stays, and is set anew where the cache
         ends.
         """
-        require(forall(Message, lambda m: implies(self.stored[m], self.paged[m])))
+        require(self.all_are_paged())
         self.caches[IT] = True
+
+    def all_are_paged(self) -> Bool:
+        """Whether no message is left to page in."""
+        return forall(Message, lambda m: implies(self.stored[m], self.paged[m]))
 
     # Reads.
 

@@ -36,6 +36,7 @@ from brokerproof.models.language import (
     elements,
     empty_at_zero,
     exists,
+    finitely,
     forall,
     implies,
     initial,
@@ -245,6 +246,7 @@ class CursorProgress(CursorRoom):
         The exceptions: there is no room in memory for any message, no consumer takes messages, or a
         consumer returns one, which then goes first.
         """
+        self.ranked_up_to(m, unload=lambda _: self.is_stuck(m))
         given = exists(Consumer, lambda c: self.holds[c, m] & self.attached[c])
         all_pause = forall(Consumer, lambda c: ~self.takes[c])
         one_came_back = exists(Message, lambda n: self.returned[n])
@@ -258,29 +260,38 @@ class CursorProgress(CursorRoom):
     )
     def stored_is_read(self, m: Message) -> tuple[Bool, Bool]:
         """While there is room, a stored message is given even if no memory is freed (I8)."""
-        self.ranked_up_to(m)
         premise, conclusion = self.stored_is_given(m)
+        self.ranked_up_to(m)
         return premise & self.has_room(), conclusion | ~self.has_room()
 
-    def ranked_up_to(self, m: Message) -> None:
+    def is_stuck(self, m: Message) -> Bool:
+        """Whether the message is unread, and there is no room to read any."""
+        return self.is_unread(m) & ~self.has_room()
+
+    def ranked_up_to(self, m: Message, **more: Callable[[Message], Bool]) -> None:
         """Rank what the queue still has to do up to this message.
 
         Each pass that finds it unread reads at least one entry, and pages in all that it has read.
-        Between two passes the batch loses only messages that were cached there.
+        Between two passes the batch loses only messages that were cached there. Without room the
+        batch is paged in, and then memory loses a content.
         """
 
+        def among_stored(members: Callable[[Message], Bool]) -> Part:
+            return elements(Message, members, within=lambda n: self.stored[n])
+
         def up_to_it(members: Callable[[Message], Bool]) -> Part:
-            return elements(
-                Message,
-                lambda n: members(n) & self.at_or_before(n, m),
-                within=lambda n: self.stored[n],
-            )
+            return among_stored(lambda n: members(n) & self.at_or_before(n, m))
 
         least(self.before, lambda n: self.stored[n] & ~self.behind[n])
         least(self.before, lambda n: self.batch[n])
         least(self.before, lambda n: self.waiting[n])
         empty_at_zero(self.pending, Message, self.is_pending)
-        reads = self.makes[IT] == Pass.READS
+        empty_at_zero(self.in_batch, Message, self.is_in_batch)
+        empty_at_zero(self.in_pages, Message, self.is_loaded)
+        unread = self.is_unread(m)
+        stuck = self.is_stuck(m)
+        full = stuck & exists(Message, lambda n: self.loaded[n])
+        reads = (self.makes[IT] == Pass.READS) & ~full
         gives = self.makes[IT] == Pass.GIVES
         has_read = reads & (self.counted[IT] > 0)
         room = self.capacity - self.in_batch[IT] - self.in_pages[IT]
@@ -291,34 +302,44 @@ class CursorProgress(CursorRoom):
             up_to_it(lambda n: self.stored[n] & ~self.given[n]),
             up_to_it(lambda n: self.batch[n] & self.rests()),
             up_to_it(self.is_unread),
-            ite(self.is_unread(m), in_a_pass, to_a_gift),
+            stuck,
+            among_stored(lambda n: stuck & (self.batch[n] | self.loaded[n])),
+            among_stored(lambda n: stuck & self.batch[n]),
+            ite(full, integer(0), ite(unread & ~stuck, in_a_pass, to_a_gift)),
+            reads & (self.caches[IT] | self.all_are_paged()),
             ite(reads, self.page - self.counted[IT], 0),
             elements(Message, lambda n: self.loaded[n] & reads, within=lambda n: self.loaded[n]),
             elements(Message, lambda n: self.paged[n] & reads, within=lambda n: self.paged[n]),
             ite(reads, room, 0),
-            elements(
-                Message,
-                lambda n: reads & ~self.behind[n] & (self.batch[n] | self.paged[n]),
-                within=lambda n: self.stored[n],
-            ),
+            among_stored(lambda n: reads & ~self.behind[n] & (self.batch[n] | self.paged[n])),
             reads & ~self.finds_more(),
             lowered_by={
-                "begin": lambda: TRUE,
+                "begin": lambda: ~full,
                 "read": lambda _: TRUE,
-                "pass_over": lambda _: TRUE,
-                "end_reading": lambda: TRUE,
-                "page_in": lambda n: self.at_or_before(n, m),
+                "pass_over": lambda _: ~full,
+                "end_reading": lambda: ~full,
+                "page_in": lambda n: self.at_or_before(n, m) | stuck,
                 "give": lambda _, n: self.at_or_before(n, m),
-                "end": lambda: TRUE,
+                "end": lambda: ~full,
+                **more,
             },
         )
 
-    @leads_to(
-        IS_WOKEN,
-        fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end"),
-    )
+    @leads_to(IS_WOKEN, fair=("begin", "page_in", "give", "end"))
     def woken_makes_a_pass(self) -> tuple[Bool, Bool]:
-        """A woken queue begins a pass, unless returned messages keep it busy (I8)."""
+        """A woken queue begins a pass, unless returned messages keep it busy (I8).
+
+        A pass does not end while messages are sent into it for ever.
+        """
+        finitely(send_cached=lambda _: TRUE)
+        least(self.before, lambda n: self.batch[n])
+        least(self.before, lambda n: self.waiting[n])
+        gives = self.makes[IT] == Pass.GIVES
+        ranked(
+            gives,
+            elements(Message, lambda n: gives & self.batch[n], within=lambda n: self.stored[n]),
+            elements(Message, lambda n: gives & self.waiting[n], within=lambda n: self.stored[n]),
+        )
         returned = exists(Message, lambda n: self.returned[n])
         return self.woken[IT], (self.makes[IT] == Pass.READS) | returned
 

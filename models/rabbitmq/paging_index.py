@@ -29,6 +29,8 @@ from brokerproof.models.language import (
     Map,
     Model,
     action,
+    elements,
+    exists,
     forall,
     implies,
     initial,
@@ -104,6 +106,40 @@ def named(written: str) -> Ops:
     return found
 
 
+def counted(ops: Ops) -> Int:
+    """Return the count of an entry: 1 for its publish, less 1 for its acknowledgement."""
+    found = integer(0)
+    for written in JOURNAL:
+        found = ite(ops == named(written), integer(("P" in written) - ("a" in written)), found)
+    return found
+
+
+def joined(
+    first: Ops,
+    second: Ops,
+    known: tuple[str, ...] = FILE,
+    parts: tuple[str, ...] = JOURNAL,
+) -> Ops:
+    """Return the operations of `first` followed by `second`, if that is a known sequence."""
+    found = first
+    for written in known:
+        for more in parts:
+            if more and written + more in known:
+                here = (first == named(written)) & (second == named(more))
+                found = ite(here, named(written + more), found)
+    return found
+
+
+def first_of(ops: Ops) -> Ops:
+    """Return the first record; deliver and acknowledge are records of their own."""
+    return ite(ops == Ops.PD, Ops.P, ite(ops == Ops.DA, Ops.D, ops))
+
+
+def rest_of(ops: Ops) -> Ops:
+    """Return the operations after the first record."""
+    return ite(ops == Ops.PD, Ops.D, ite(ops == Ops.DA, Ops.A, Ops.NONE))
+
+
 class PagingIndex(Model):
     """Positions whose entries are in files, in a journal, or in both."""
 
@@ -165,37 +201,6 @@ class PagingIndex(Model):
             found = ite(here, integer(twice), found)
         return found
 
-    def counted(self, ops: Ops) -> Int:
-        """Return the count of an entry: 1 for its publish, less 1 for its acknowledgement."""
-        found = integer(0)
-        for written in JOURNAL:
-            found = ite(ops == named(written), integer(("P" in written) - ("a" in written)), found)
-        return found
-
-    def joined(
-        self,
-        first: Ops,
-        second: Ops,
-        known: tuple[str, ...] = FILE,
-        parts: tuple[str, ...] = JOURNAL,
-    ) -> Ops:
-        """Return the operations of `first` followed by `second`, if that is a known sequence."""
-        found = first
-        for written in known:
-            for more in parts:
-                if more and written + more in known:
-                    here = (first == named(written)) & (second == named(more))
-                    found = ite(here, named(written + more), found)
-        return found
-
-    def first_of(self, ops: Ops) -> Ops:
-        """Return the first record; deliver and acknowledge are records of their own."""
-        return ite(ops == Ops.PD, Ops.P, ite(ops == Ops.DA, Ops.D, ops))
-
-    def rest_of(self, ops: Ops) -> Ops:
-        """Return the operations after the first record."""
-        return ite(ops == Ops.PD, Ops.D, ite(ops == Ops.DA, Ops.A, Ops.NONE))
-
     def live(self, p: Position) -> Ops:
         """Return the live operations of a position: none once it is acknowledged."""
         return ite(self.done[p] == Ops.PDA, Ops.NONE, self.done[p])
@@ -225,9 +230,9 @@ class PagingIndex(Model):
         self._writes(p, Ops.A)
 
     def _writes(self, p: Position, ops: Ops) -> None:
-        self.done[p] = self.joined(self.done[p], ops)
-        self.journal[p] = self.joined(self.journal[p], ops, JOURNAL)
-        self.in_ram[p] = self.joined(self.in_ram[p], ops, JOURNAL)
+        self.done[p] = joined(self.done[p], ops)
+        self.journal[p] = joined(self.journal[p], ops, JOURNAL)
+        self.in_ram[p] = joined(self.in_ram[p], ops, JOURNAL)
 
     # Flushes.
 
@@ -244,14 +249,14 @@ class PagingIndex(Model):
         require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
         require(~self.is_dead(s))
         self.filed = self.filed.map(
-            lambda p, old: ite(self.segment[p] == s, self.joined(old, self.appended(p)), old)
+            lambda p, old: ite(self.segment[p] == s, joined(old, self.appended(p)), old)
         )
         self._has_flushed(s)
 
     @action
     def delete(self, s: Segment) -> None:
         """The segment has no live entry: its file is deleted."""
-        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
+        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s] & self.is_used(s))
         require(self.is_dead(s))
         self.filed = self.filed.map(lambda p, old: ite(self.segment[p] == s, Ops.NONE, old))
         self._has_flushed(s)
@@ -265,15 +270,19 @@ class PagingIndex(Model):
             ),
         )
 
+    def is_used(self, s: Segment) -> Bool:
+        """Whether an operation was written of a position of the segment."""
+        return exists(Position, lambda p: (self.segment[p] == s) & (self.done[p] != Ops.NONE))
+
     def _has_flushed(self, s: Segment) -> None:
         self.in_ram = self.in_ram.map(lambda p, old: ite(self.segment[p] == s, Ops.NONE, old))
         self.flushed[s] = True
 
     @action
     def end_flush(self) -> None:
-        """All segments are flushed: the journal is truncated."""
+        """All segments that were written to are flushed: the journal is truncated."""
         require(self.is_phase(Phase.FLUSHES))
-        require(forall(Position, lambda p: self.flushed[self.segment[p]]))
+        require(forall(Segment, lambda s: implies(self.is_used(s), self.flushed[s])))
         self.journal.fill(Ops.NONE)
         self.phase[Index.IT] = Phase.RUNS
 
@@ -301,8 +310,8 @@ class PagingIndex(Model):
     def reach(self, p: Position) -> None:
         """The next record of an interrupted append reaches the disk."""
         require(self.is_phase(Phase.IS_DOWN) & (self.torn[p] != Ops.NONE))
-        self.filed[p] = self.joined(self.filed[p], self.first_of(self.torn[p]), parts=RECORDS)
-        self.torn[p] = self.rest_of(self.torn[p])
+        self.filed[p] = joined(self.filed[p], first_of(self.torn[p]), parts=RECORDS)
+        self.torn[p] = rest_of(self.torn[p])
 
     @action
     def recover(self) -> None:
@@ -365,10 +374,10 @@ class PagingIndex(Model):
             forall(
                 Position,
                 lambda p: (
-                    self.counted(self.journal[p])
-                    + self.counted(self.filed[p])
+                    counted(self.journal[p])
+                    + counted(self.filed[p])
                     - self.twice(self.journal[p], self.filed[p])
-                    == self.counted(self.live(p))
+                    == counted(self.live(p))
                 ),
             ),
         )
@@ -400,7 +409,7 @@ class PagingIndex(Model):
         """The journal in memory continues the file, and is empty for a flushed segment."""
 
         def holds(p: Position) -> Bool:
-            whole = self.joined(self.filed[p], self.in_ram[p]) == self.done[p]
+            whole = joined(self.filed[p], self.in_ram[p]) == self.done[p]
             gone = (self.filed[p] == Ops.NONE) & (self.in_ram[p] == Ops.NONE)
             follows = self.has_row(self.with_journal, self.filed[p], self.in_ram[p])
             flushed = self.is_phase(Phase.FLUSHES) & self.flushed[self.segment[p]]
@@ -434,15 +443,28 @@ class PagingIndex(Model):
             self.is_phase(Phase.IS_DOWN)
             & (self.torn[p] != Ops.PDA)
             & self.has_row(self.with_journal, self.filed[p], self.torn[p])
-            & (self.joined(self.filed[p], self.torn[p]) == self.done[p])
+            & (joined(self.filed[p], self.torn[p]) == self.done[p])
         )
         return implies(self.torn[p] != Ops.NONE, follows)
 
     # Liveness.
 
+    def ranked_by_flush(self, *before: Bool) -> None:
+        """Rank by what is left of a flush: the segments to be flushed, and before it its begin."""
+        ranked(
+            *before,
+            self.is_phase(Phase.RUNS),
+            elements(
+                Segment,
+                lambda s: self.is_phase(Phase.FLUSHES) & self.is_used(s) & ~self.flushed[s],
+                within=self.is_used,
+            ),
+        )
+
     @leads_to(FLUSHED, fair=("begin_flush", "append", "delete", "end_flush"))
     def written_is_flushed(self, p: Position) -> tuple[Bool, Bool]:
         """Operations leave the journal by a flush, unless the broker stops before."""
+        self.ranked_by_flush()
         gone = (self.journal[p] == Ops.NONE) | self.is_phase(Phase.IS_DOWN)
         return self.journal[p] != Ops.NONE, gone
 
@@ -455,6 +477,7 @@ class PagingIndex(Model):
     @leads_to(FLUSH_ENDS, fair=("append", "delete", "end_flush"))
     def flush_ends(self) -> tuple[Bool, Bool]:
         """A flush ends, unless the broker stops before."""
+        self.ranked_by_flush()
         return self.is_phase(Phase.FLUSHES), ~self.is_phase(Phase.FLUSHES)
 
     @leads_to(RECOVERED, fair=("recover",))
@@ -466,6 +489,7 @@ class PagingIndex(Model):
     @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))
     def dead_is_deleted(self, s: Segment) -> tuple[Bool, Bool]:
         """A segment's file is deleted after all its messages are acknowledged (I13)."""
+        self.ranked_by_flush(self.is_phase(Phase.FLUSHES) & self.flushed[s])
 
         def every(ops: Map[Position, Ops], value: Ops) -> Bool:
             return forall(Position, lambda p: implies(self.segment[p] == s, ops[p] == value))

@@ -79,7 +79,7 @@ def not_negative(counter: Map[I, Int]) -> None:
 
 
 def empty_at_zero(counter: Map[I, Int], family: type[E], members: Callable[[I, E], Bool]) -> None:
-    """Let proofs of this action assume that nothing is counted where a counter is 0.
+    """Let proofs of this action assume that a counter is 0 exactly where nothing is counted.
 
     The fact holds if `@counts` says that `members` are counted, each as 1. The proof lists it as an
     assumption; `with_counts` has an exploration check it.
@@ -91,10 +91,10 @@ def empty_at_zero(counter: Map[I, Int], family: type[E], members: Callable[[I, E
     if not isinstance(symbol, Symbol) or symbol.range is not Int or len(symbol.domain) != 1:
         raise ModelError("empty_at_zero takes a counter of the model, with one index")
 
-    def is_empty(index: Term, element: Term) -> Bool:
-        none = ~members(cast("I", index), cast("E", element))
-        return implies(counter[cast("I", index)] <= 0, none)
+    def is_empty(index: I) -> Bool:
+        none = forall(family, lambda element: ~members(index, element))
+        return (counter[index] <= 0) == none
 
-    term = forall(symbol.domain[0], family, is_empty)
-    text = f"empty_at_zero: {symbol} is a count, so where it is 0 nothing is counted"
+    term = forall(symbol.domain[0], is_empty)
+    text = f"empty_at_zero: {symbol} is a count, so it is 0 exactly where nothing is counted"
     trace.assumptions.append(Assumed(text, term))

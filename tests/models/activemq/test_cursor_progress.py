@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from brokerproof.models.activemq.cursor_defects import (
@@ -25,7 +27,7 @@ from brokerproof.models.activemq.cursor_progress import (
     Message,
 )
 from brokerproof.models.activemq.cursor_room import window
-from brokerproof.models.language import Bool, action, exists
+from brokerproof.models.language import Bool, action, exists, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
@@ -86,6 +88,16 @@ class WakesAtNoMemory(CursorProgress):
         woken = self.woken.map(lambda _, old: old)
         super().unload(m)
         self.woken = woken
+
+
+class UnloadsForAMessage(CursorProgress):
+    """Lets a content leave memory only while a consumer holds a message."""
+
+    @action
+    def unload(self, m: Message) -> None:
+        """A message is held."""
+        require(exists(Message, self.is_held))
+        super().unload(m)
 
 
 class DropsInSilence(CursorProgress):
@@ -235,16 +247,26 @@ def test_the_proof_loses_what_a_lost_wake_up_breaks(model: type[Model], lost: st
 
 
 @pytest.mark.parametrize(
-    ("model", "failing"),
+    ("model", "promise", "failing"),
     [
-        (CursorProgress, set()),
-        (GivesOneAtATime, {(HELPED, None)}),
-        (CountsDuplicates, {(STEP, "pass_over")}),
+        (CursorProgress, IS_GIVEN, set()),
+        (CursorProgress, IS_READ, set()),
+        (CursorProgress, IS_WOKEN, set()),
+        (GivesOneAtATime, IS_READ, {(HELPED, None)}),
+        (CountsDuplicates, IS_READ, {(STEP, "pass_over")}),
+        (UnloadsForAMessage, IS_GIVEN, {(HELPED, None), (STEP, "acknowledge")}),
+        (ForgetsAWakeUp, IS_WOKEN, {(STEP, "end")}),
     ],
 )
-def test_with_room_any_number_of_messages_is_given(
-    model: type[Model], failing: set[tuple[str, str | None]]
+def test_any_number_of_messages_is_given(
+    model: type[Model], promise: str, failing: set[tuple[str, str | None]]
 ) -> None:
-    [progress] = [each for each in trace(model).leads_to if each.name == IS_READ]
+    [progress] = [each for each in trace(model).leads_to if each.name == promise]
     conditions = prove_leads_to(trace(model), progress).conditions
     assert {(c.of, c.action) for c in conditions if c.outcome != "proved"} == failing
+
+
+def test_a_pass_need_not_end_while_messages_are_sent_into_it() -> None:
+    [progress] = [each for each in trace(CursorProgress).leads_to if each.name == IS_WOKEN]
+    for_ever = prove_leads_to(trace(CursorProgress), dataclasses.replace(progress, finitely={}))
+    assert [c.action for c in for_ever.conditions if c.outcome != "proved"] == ["send_cached"]
