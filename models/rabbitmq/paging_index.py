@@ -500,10 +500,10 @@ class PagingIndex(Model):
 PagingIndex.equivalent_mutants = """
 A flushed segment has nothing in memory: a second flush appends or deletes nothing.
     append: guard 1; delete: guard 1
+A segment that was never written to has no file to be deleted.
+    delete: guard 1*3
 An acknowledged message has nothing to be read: all of its records may be there, or none.
     append: filed*2; recover: in_ram*4; reach: filed
-The broker stops after a flush, as it may at any time.
-    end_flush: phase
 A stopped broker has nothing to lose.
     crash: guard 1
 Records may reach a file early: recovery still takes them from the journal.

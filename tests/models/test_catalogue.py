@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
+from brokerproof.models.language.core.model import trace
 from brokerproof.models.refinements import REFINEMENTS
 from brokerproof.spec.invariants import ByModel, invariants
 
@@ -36,3 +37,8 @@ def test_all_models_of_paging_are_rabbitmqs_and_one_is_proved_to_keep_the_contra
     paging = {name for name in CATALOGUE if name.startswith("paging-")}
     assert set(SYSTEMS["rabbitmq-paging"]) == paging
     assert paging & set(REFINEMENTS) == {"paging-places"}
+
+
+def test_each_liveness_property_has_a_rank() -> None:
+    systems = [trace(listed.model) for listed in CATALOGUE.values()]
+    assert [each.name for system in systems for each in system.leads_to if not each.rank] == []

@@ -15,7 +15,16 @@ ends only with its swap, or with a state that forbids it, is one step.
 from __future__ import annotations
 
 from brokerproof.models.language import Bool, action, ite, leads_to, ranked, require, step
-from brokerproof.models.qpid.threads.entry_state_invariants import GIVER, EntryInvariants
+from brokerproof.models.qpid.threads.entry_state_invariants import (
+    GIVER,
+    KEPT,
+    ONCE,
+    ONE,
+    OWN_OR_LOST,
+    SEEN,
+    SENT,
+    EntryInvariants,
+)
 from brokerproof.models.qpid.threads.entry_state_state import (
     Consumer,
     Doing,
@@ -25,6 +34,12 @@ from brokerproof.models.qpid.threads.entry_state_state import (
 )
 
 __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "State", "Worker"]
+
+_ENDS_BY = (ONE, OWN_OR_LOST, SENT, KEPT, SEEN, ONCE)
+_TAKING = (
+    *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose"),
+    *("look_to_release", "release_nothing", "release", "look_again_to_release"),
+)
 
 
 class EntryStates(EntryInvariants):
@@ -205,17 +220,30 @@ class EntryStates(EntryInvariants):
         self.saw[w] = self.state[self.at[w]]
         self.saw_owner[w] = self.owner[self.at[w]]
 
-    @leads_to(
-        "each-settlement-ends",
-        fair=(
-            *("unlock", "lock", "come_too_late", "look_to_delete", "find_it_gone", "delete"),
-            *("look_again", "dispose", "look_to_release", "release_nothing"),
-            *("release", "look_again_to_release"),
-        ),
-    )
+    @leads_to("each-settlement-ends", fair=("lock", "come_too_late", *_TAKING), by=_ENDS_BY)
     def settling_ends(self, w: Worker) -> tuple[Bool, Bool]:
         """A delete or release ends, because the state changes only finitely often meanwhile."""
+        self.ranked_by_the_entry(w, self.settles(w), "lock", "come_too_late")
         return self.settles(w), self.doing[w] == Doing.NOTHING
+
+    def ranked_by_the_entry(self, w: Worker, works: Bool, *more: str) -> None:
+        """Rank a settlement or a taking: by what its entry may still become, then by its own steps.
+
+        The entry of such a thread never becomes available in another thread's step.
+        """
+        entry, doing = self.at[w], self.doing[w]
+        has_looked = (doing == Doing.DELETES) | (doing == Doing.RELEASES)
+        ranked(
+            doing == Doing.LOCKS,
+            self.is_acquired(entry),
+            self.is_a_consumers(entry),
+            self.state[entry] == State.UNSTEALABLE,
+            self.state[entry] == State.DEQUEUED,
+            has_looked & ~self.is_as_seen(w),
+            ~has_looked,
+            lowered_by=dict.fromkeys((*more, *_TAKING), lambda v: v == w),
+            pending=works | (doing == Doing.DISPOSES),
+        )
 
     @leads_to("each-send-ends", fair=("send", "unlock"), by=(GIVER,))
     def sending_ends(self, w: Worker) -> tuple[Bool, Bool]:
@@ -228,19 +256,12 @@ class EntryStates(EntryInvariants):
         )
         return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
 
-    @leads_to(
-        "each-taking-for-the-queue-ends",
-        fair=(
-            *("look_to_delete", "find_it_gone", "delete", "look_again", "dispose"),
-            *("look_to_release", "release_nothing", "release", "look_again_to_release"),
-        ),
-    )
+    @leads_to("each-taking-for-the-queue-ends", fair=_TAKING, by=_ENDS_BY)
     def taking_ends(self, w: Worker) -> tuple[Bool, Bool]:
         """An entry that the queue has taken or stolen is dropped or put back in the end."""
-        return (
-            self.for_queue[w] & (self.doing[w] != Doing.NOTHING),
-            self.doing[w] == Doing.NOTHING,
-        )
+        takes = self.for_queue[w] & self.is_in_the_taking(w)
+        self.ranked_by_the_entry(w, takes)
+        return takes, self.doing[w] == Doing.NOTHING
 
 
 EntryStates.equivalent_mutants = """

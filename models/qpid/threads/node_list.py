@@ -14,7 +14,22 @@ and a walk's look at a node's mark. The order of nodes is the order of linking.
 
 from __future__ import annotations
 
-from brokerproof.models.language import Bool, forall, implies, ite, leads_to, ranked, require, step
+from collections.abc import Callable
+
+from brokerproof.models.language import (
+    TRUE,
+    Bool,
+    Part,
+    elements,
+    finitely,
+    forall,
+    implies,
+    ite,
+    leads_to,
+    ranked,
+    require,
+    step,
+)
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
@@ -29,6 +44,14 @@ from brokerproof.models.qpid.threads.node_list_state import (
 __all__ = ["IT", "Node", "NodeList", "Remover", "Walker"]
 
 IT = List.IT
+
+_APPENDS = (
+    *("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail", "count"),
+)
+_WALKS = (
+    *("read", "end", "find", "find_marked", "read_beyond", "end_at_a_marked"),
+    *("unlink", "give", "pass_by"),
+)
 
 
 class NodeList(NodeListInvariants):
@@ -177,21 +200,39 @@ class NodeList(NodeListInvariants):
 
     @leads_to(
         "each-walk-ends",
-        fair=(
-            *("read", "end", "find", "find_marked", "read_beyond", "end_at_a_marked"),
-            *("unlink", "give", "pass_by"),
-        ),
+        fair=_WALKS,
     )
     def walk_ends(self, who: Walker) -> tuple[Bool, Bool]:
-        """A walk ends under fairness of its own steps alone; no thread can delay it for ever."""
-        return self.walking[who] == Walking.READS, self.walking[who] == Walking.HAS_ENDED
+        """A walk ends under fairness of its own steps alone, if appends do not go on for ever.
+
+        Either it goes on to a later node, or it looks at a later one beside its node. Removals
+        meanwhile make a node marked, or take its reference.
+        """
+        at, following, phase = self.at[who], self.following[who], self.walking[who]
+        looked_at = ite(phase == Walking.READS, self.next[at], following)
+
+        def linked(members: Callable[[Node], Bool]) -> Part:
+            return elements(
+                Node, lambda n: self.linked[n] & members(n), within=lambda n: self.linked[n]
+            )
+
+        finitely(link=lambda _: TRUE)
+        ranked(
+            linked(lambda n: self.before(at, n)),
+            linked(lambda n: ~self.deleted[n]),
+            linked(lambda n: self.refers[n]),
+            linked(lambda n: self.at_or_before(looked_at, n)),
+            phase == Walking.READS,
+            phase == Walking.LOOKS,
+            phase == Walking.READS_BEYOND,
+            lowered_by=dict.fromkeys(_WALKS, lambda w: w == who),
+            pending=self.walks(who),
+        )
+        return phase == Walking.READS, phase == Walking.HAS_ENDED
 
     @leads_to(
         "the-last-append-ends",
-        fair=(
-            *("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail"),
-            "count",
-        ),
+        fair=_APPENDS,
     )
     def append_ends(self, n: Node) -> tuple[Bool, Bool]:
         """If no other thread appends, the node is counted in the end, wherever the hint is.
@@ -201,6 +242,26 @@ class NodeList(NodeListInvariants):
         others_have = forall(
             Node,
             lambda m: (m == n) | ((self.appending[m] == Appending.IS_DONE) & self.before(m, n)),
+        )
+        appending, saw_tail = self.appending[n], self.saw_tail[n]
+        starts = appending == Appending.STARTS
+        reads = appending == Appending.READS_NEXT
+        links = appending == Appending.LINKS
+        knows = reads | links | (appending == Appending.HELPS)
+        saw_too_little = (self.tail[IT] != saw_tail) | (links & self.has_next[saw_tail])
+        ranked(
+            ~self.linked[n],
+            knows & saw_too_little,
+            elements(
+                Node,
+                lambda m: self.linked[m] & self.before(self.tail[IT], m),
+                within=lambda m: self.linked[m],
+            ),
+            starts,
+            reads,
+            appending == Appending.MOVES_TAIL,
+            lowered_by=dict.fromkeys(_APPENDS, lambda m: m == n),
+            pending=others_have,
         )
         return others_have & ~self.linked[n], self.appending[n] == Appending.IS_DONE
 

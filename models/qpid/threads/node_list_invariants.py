@@ -55,7 +55,9 @@ class NodeListInvariants(StateOfNodeList):
 
         def appends(n: Node) -> Bool:
             helps = self.appending[n] == Appending.HELPS
-            return self.linked[self.saw_tail[n]] & implies(helps, self.linked[self.saw_next[n]])
+            saw_tail, saw_next = self.saw_tail[n], self.saw_next[n]
+            later = self.linked[saw_next] & self.before(saw_tail, saw_next)
+            return self.linked[saw_tail] & implies(helps, later)
 
         def walks(w: Walker) -> Bool:
             return (
@@ -117,7 +119,12 @@ class NodeListInvariants(StateOfNodeList):
             unlinks = self.walking[w] == Walking.UNLINKS
             meets_marked = (self.walking[w] == Walking.READS_BEYOND) | unlinks
             return (
-                implies(self.has_read(w), self.before(at, following) & self.has_next[at])
+                implies(
+                    self.has_read(w),
+                    self.before(at, following)
+                    & self.has_next[at]
+                    & self.at_or_before(following, self.next[at]),
+                )
                 & implies(meets_marked, self.deleted[following])
                 & implies(unlinks, self.before(following, beyond))
             )

@@ -15,25 +15,36 @@ set of counted changes. A walk sees the changes made before it began.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from brokerproof.models.language import (
+    TRUE,
     Bool,
     Enumeration,
     Family,
     Map,
     Model,
+    Part,
     Relation,
+    elements,
     exists,
+    finitely,
     forall,
     implies,
     initial,
     invariant,
     ite,
     leads_to,
+    ranked,
     require,
     step,
 )
+
+ONE = "one-in-the-slot"
+THEIRS = "in-the-slot-while-scheduled-or-walking"
+NO_LOST = "no-lost-wake-up"
+TO_WALK = "a-runner-that-walks-has-a-walk-to-make"
 
 
 class Change(Family):
@@ -155,7 +166,7 @@ class QueueRunner(Model):
     @step(Running.READS, Running.TAKES)
     def read(self, r: Runner) -> None:
         """The runner reads the count, and has work."""
-        changed = exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
+        changed = self.has_changes_to_count(r)
         require((self.left[r] != Walks.NONE) | changed)
         self.left[r] = ite(changed, Walks.TWO, self.left[r])
         self._read(r)
@@ -164,7 +175,11 @@ class QueueRunner(Model):
     def end(self, r: Runner) -> None:
         """The runner ends: the count is unchanged, and the last walk was complete."""
         require(self.left[r] == Walks.NONE)
-        require(forall(Change, lambda c: implies(self.is_counted(c), self.counted[r, c])))
+        require(~self.has_changes_to_count(r))
+
+    def has_changes_to_count(self, r: Runner) -> Bool:
+        """Whether the count has changed since the runner read it."""
+        return exists(Change, lambda c: self.is_counted(c) & ~self.counted[r, c])
 
     def _read(self, r: Runner) -> None:
         self.counted = self.counted.map(lambda s, c, old: ite(s == r, self.is_counted(c), old))
@@ -244,12 +259,12 @@ class QueueRunner(Model):
             | (running == Running.WANTS_MORE)
         )
 
-    @invariant("one-in-the-slot")
+    @invariant(ONE)
     def one_in_the_slot(self, r: Runner, s: Runner) -> Bool:
         """At most one runner is in the slot: scheduled or walking (RUN-1)."""
         return implies(self.in_slot[r] & self.in_slot[s], r == s)
 
-    @invariant("in-the-slot-while-scheduled-or-walking")
+    @invariant(THEIRS)
     def slot_is_theirs(self, r: Runner) -> Bool:
         """A runner is in the slot from its scheduling to its begin, and during each walk."""
         return self.in_slot[r] == (
@@ -281,7 +296,7 @@ class QueueRunner(Model):
             Runner, Change, lambda r, c: implies(self.looks_at[r, c], self.is_made(c))
         ) & forall(Change, lambda c: implies(self.seen[c] | self.delivered[c], self.is_made(c)))
 
-    @invariant("no-lost-wake-up")
+    @invariant(NO_LOST)
     def no_lost_wake_up(self, c: Change) -> Bool:
         """An announced change has been seen, or a runner will see it (RUN-2)."""
         return implies(
@@ -289,19 +304,71 @@ class QueueRunner(Model):
             exists(Runner, lambda r: self.will_see(r, c)),
         )
 
-    @leads_to("each-announced-change-is-seen", fair=_RUNS)
+    @invariant(TO_WALK, by=(TO_WALK,))
+    def walks_have_a_walk_to_make(self, r: Runner) -> Bool:
+        """A runner in its slice has deliveries left, and one that walks a walk without any."""
+        walks = (self.running[r] == Running.TAKES) | (self.running[r] == Running.WALKS)
+        return implies(walks, self.left[r] != Walks.NONE) & implies(
+            walks | (self.running[r] == Running.READS), ~self.spent[r]
+        )
+
+    def ranked_by_what_is_to_do(self) -> None:
+        """Rank by what all threads still have to do, if changes do not go on for ever.
+
+        Announcements come first, then deliveries, then runs that begin again, then walks.
+        """
+
+        def changes(members: Callable[[Change], Bool]) -> Part:
+            return elements(Change, members, within=self.is_made)
+
+        def runners(members: Callable[[Runner], Bool]) -> Part:
+            return elements(
+                Runner,
+                lambda r: (self.running[r] != Running.IS_IDLE) & members(r),
+                within=lambda r: self.running[r] != Running.IS_IDLE,
+            )
+
+        def at(place: Running) -> Part:
+            return runners(lambda r: self.running[r] == place)
+
+        finitely(change=lambda _: TRUE)
+        ranked(
+            changes(lambda c: self.announcing[c] == Announcing.COUNTS),
+            changes(lambda c: self.announcing[c] == Announcing.TRIES),
+            changes(lambda c: self.is_made(c) & ~self.delivered[c]),
+            runners(lambda r: (self.running[r] == Running.GIVES_BACK) & self.spent[r]),
+            at(Running.WANTS_MORE),
+            at(Running.IS_HANDED_OVER),
+            at(Running.BEGINS),
+            runners(self.has_changes_to_count),
+            runners(lambda r: self.left[r] == Walks.TWO),
+            runners(lambda r: self.left[r] != Walks.NONE),
+            at(Running.GIVES_BACK),
+            at(Running.READS),
+            at(Running.TAKES),
+        )
+
+    @leads_to("each-announced-change-is-seen", fair=_RUNS, by=(THEIRS, NO_LOST, TO_WALK))
     def is_seen(self, c: Change) -> tuple[Bool, Bool]:
         """Each announced change is seen in the end: a run does not go round for ever (RUN-7)."""
+        self.ranked_by_what_is_to_do()
         return self.announcing[c] == Announcing.IS_DONE, self.seen[c]
 
-    @leads_to("each-announcement-ends", fair=("count", "start", "leave_it", *_RUNS, *_LEAVES))
+    @leads_to(
+        "each-announcement-ends",
+        fair=("count", "start", "leave_it", *_RUNS, *_LEAVES),
+        by=(THEIRS, TO_WALK),
+    )
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
         """A thread that makes a change counts it and tries the slot once, without waiting."""
-        return self.announcing[c] == Announcing.COUNTS, self.announcing[c] == Announcing.IS_DONE
+        self.ranked_by_what_is_to_do()
+        waits = (self.announcing[c] == Announcing.COUNTS) | (self.announcing[c] == Announcing.TRIES)
+        return waits, self.announcing[c] == Announcing.IS_DONE
 
-    @leads_to("each-run-ends", fair=(*_RUNS, *_LEAVES))
+    @leads_to("each-run-ends", fair=(*_RUNS, *_LEAVES), by=(THEIRS, TO_WALK))
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
         """With finitely many changes, every run ends (RUN-7)."""
+        self.ranked_by_what_is_to_do()
         return self.running[r] != Running.IS_IDLE, self.running[r] == Running.IS_IDLE
 
 

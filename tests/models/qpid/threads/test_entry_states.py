@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.language import Bool, action, forall, require
+from brokerproof.models.language import Bool, action, forall, ite, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove_invariant
-from brokerproof.models.language.prove.ranking import prove_leads_to
+from brokerproof.models.language.prove.ranking import HELPED, STEP, prove_leads_to
 from brokerproof.models.qpid.threads.entry_states import (
     Consumer,
     Doing,
@@ -187,18 +187,51 @@ def test_whoever_settles_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(EntryStates), scope(1)))
 
 
-def test_a_send_ends_with_any_number_of_threads_and_needs_its_own_steps_alone() -> None:
-    class WaitsForSettlements(EntryStates):
-        """A thread lets go of the send lock only if no thread settles."""
+class UnlocksLate(EntryStates):
+    """A thread lets go of the send lock only if no thread settles."""
 
-        @action
-        def unlock(self, w: Worker) -> None:
-            """No thread settles."""
-            require(forall(Worker, lambda v: ~self.settles(v)))
-            super().unlock(w)
+    @action
+    def unlock(self, w: Worker) -> None:
+        """No thread settles."""
+        require(forall(Worker, lambda v: ~self.settles(v)))
+        super().unlock(w)
 
-    outcomes = {}
-    for model in (EntryStates, WaitsForSettlements):
-        [progress] = [each for each in trace(model).leads_to if each.rank]
-        outcomes[model.__name__] = prove_leads_to(trace(model), progress).outcome
-    assert outcomes == {"EntryStates": "proved", "WaitsForSettlements": "refuted"}
+
+class Wavers(EntryStates):
+    """Makes an entry stealable and unstealable again and again."""
+
+    @action
+    def waver(self, e: Entry) -> None:
+        """A consumer has the entry."""
+        require(self.is_a_consumers(e))
+        is_stealable = self.state[e] == State.STEALABLE
+        self._becomes(e, ite(is_stealable, State.UNSTEALABLE, State.STEALABLE))
+
+
+class PutsBackLate(EntryStates):
+    """The queue puts an entry back only if no thread sends one."""
+
+    @action
+    def release(self, w: Worker) -> None:
+        """No thread sends."""
+        require(forall(Worker, lambda v: self.doing[v] != Doing.SENDS))
+        super().release(w)
+
+
+@pytest.mark.parametrize(
+    ("model", "ended", "failing"),
+    [
+        (EntryStates, "each-send-ends", set()),
+        (EntryStates, "each-settlement-ends", set()),
+        (EntryStates, "each-taking-for-the-queue-ends", set()),
+        (UnlocksLate, "each-send-ends", {(HELPED, None), (STEP, "settle")}),
+        (Wavers, "each-settlement-ends", {(STEP, "waver")}),
+        (PutsBackLate, "each-taking-for-the-queue-ends", {(HELPED, None), (STEP, "acquire")}),
+    ],
+)
+def test_threads_end_with_any_number_of_others_and_need_their_own_steps_alone(
+    model: type[Model], ended: str, failing: set[tuple[str, str | None]]
+) -> None:
+    [progress] = [each for each in trace(model).leads_to if each.name == ended]
+    conditions = prove_leads_to(trace(model), progress).conditions
+    assert {(c.of, c.action) for c in conditions if c.outcome != "proved"} == failing

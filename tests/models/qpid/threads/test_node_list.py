@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from brokerproof.models.language import Bool, action, exists, forall, implies, invariant, require
@@ -12,7 +14,7 @@ from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.counting import prove_counter, with_counts
 from brokerproof.models.language.prove.prover import prove_invariant
-from brokerproof.models.language.prove.ranking import prove_leads_to
+from brokerproof.models.language.prove.ranking import HELPED, STEP, prove_leads_to
 from brokerproof.models.qpid.threads.node_list import IT, Node, NodeList, Remover, Walker
 from brokerproof.models.qpid.threads.node_list_state import Appending, List, Removing, Walking
 
@@ -183,19 +185,58 @@ def test_whoever_walks_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(NodeList), scope(1)))
 
 
-def test_a_removal_ends_with_any_number_of_threads_and_needs_its_own_steps_alone() -> None:
-    class WaitsForOthers(NodeList):
-        """A remover counts its node only if no other remover is at work."""
+class WaitsForOthers(NodeList):
+    """A remover counts its node only if no other remover is at work."""
 
-        @action
-        def count_out(self, who: Remover) -> None:
-            """The others are done."""
-            others = forall(Remover, lambda r: (r == who) | (self.removing[r] == Removing.NOTHING))
-            require(others)
-            super().count_out(who)
+    @action
+    def count_out(self, who: Remover) -> None:
+        """The others are done."""
+        others = forall(Remover, lambda r: (r == who) | (self.removing[r] == Removing.NOTHING))
+        require(others)
+        super().count_out(who)
 
-    outcomes = {}
-    for model in (NodeList, WaitsForOthers):
-        [progress] = [each for each in trace(model).leads_to if each.rank]
-        outcomes[model.__name__] = prove_leads_to(trace(model), progress).outcome
-    assert outcomes == {"NodeList": "proved", "WaitsForOthers": "refuted"}
+
+class StartsOver(NodeList):
+    """A walk starts at the head again after it has met a marked node."""
+
+    @action
+    def unlink(self, who: Walker) -> None:
+        """The link skips the marked node."""
+        super().unlink(who)
+        self.at[who] = self.head
+
+
+class HelpsNobody(NodeList):
+    """An appender finds that the hint lags, and leaves it there."""
+
+    @action
+    def help(self, n: Node) -> None:
+        """The hint stays."""
+        tail = self.tail[IT]
+        super().help(n)
+        self.tail[IT] = tail
+
+
+@pytest.mark.parametrize(
+    ("model", "ended", "failing"),
+    [
+        (NodeList, "each-removal-ends", set()),
+        (NodeList, "each-walk-ends", set()),
+        (NodeList, "the-last-append-ends", set()),
+        (WaitsForOthers, "each-removal-ends", {(HELPED, None), (STEP, "mark")}),
+        (StartsOver, "each-walk-ends", {(STEP, "unlink")}),
+        (HelpsNobody, "the-last-append-ends", {(STEP, "help")}),
+    ],
+)
+def test_threads_end_with_any_number_of_others_and_need_their_own_steps_alone(
+    model: type[Model], ended: str, failing: set[tuple[str, str | None]]
+) -> None:
+    [progress] = [each for each in trace(model).leads_to if each.name == ended]
+    conditions = prove_leads_to(trace(model), progress).conditions
+    assert {(c.of, c.action) for c in conditions if c.outcome != "proved"} == failing
+
+
+def test_a_walk_need_not_end_while_nodes_are_appended_for_ever() -> None:
+    [progress] = [each for each in trace(NodeList).leads_to if each.name == "each-walk-ends"]
+    for_ever = prove_leads_to(trace(NodeList), dataclasses.replace(progress, finitely={}))
+    assert [c.action for c in for_ever.conditions if c.outcome != "proved"] == ["link"]

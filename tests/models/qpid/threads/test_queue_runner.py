@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from brokerproof.models.language import Bool, action, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.core.systems import LeadsTo
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
+from brokerproof.models.language.prove.ranking import prove_leads_to
 from brokerproof.models.qpid.threads.queue_runner import (
     Announcing,
     Change,
@@ -19,6 +23,7 @@ from brokerproof.models.qpid.threads.queue_runner import (
     Walks,
 )
 
+ENDS = {"each-announced-change-is-seen", "each-announcement-ends", "each-run-ends"}
 SCOPE = Scope({Change: 2, Runner: 2}, range(1))
 
 
@@ -127,7 +132,8 @@ def test_every_run_of_two_changes_and_two_runners_keeps_the_promises() -> None:
 
 def test_it_is_proved_for_any_number_of_changes_and_runners() -> None:
     proof = prove(trace(QueueRunner))
-    assert [each.name for each in proof.invariants if each.outcome != "proved"] == []
+    assert proof.complete
+    assert {each.name for each in proof.leads_to} == ENDS
     assert "no-lost-wake-up" in {each.name for each in proof.invariants}
 
 
@@ -152,3 +158,18 @@ def test_every_change_is_seen_in_the_end_unless_walks_deliver_for_ever() -> None
     assert all(each.kept and each.asked for each in check(trace(QueueRunner), SCOPE))
     broken = {each.name for each in check(trace(DeliversForEver), SCOPE) if not each.kept}
     assert {"each-announced-change-is-seen", "each-run-ends"} <= broken
+
+
+def failing(model: type[Model], progress: LeadsTo) -> list[str | None]:
+    """Return the actions after which a condition of the rank fails."""
+    conditions = prove_leads_to(trace(model), progress).conditions
+    return [each.action for each in conditions if each.outcome != "proved"]
+
+
+@pytest.mark.parametrize("ended", sorted(ENDS))
+def test_no_rank_shows_an_end_where_walks_deliver_or_changes_come_for_ever(ended: str) -> None:
+    [right] = [each for each in trace(QueueRunner).leads_to if each.name == ended]
+    changing = dataclasses.replace(right, finitely={})
+    assert failing(QueueRunner, changing) == ["change"]
+    [wrong] = [each for each in trace(DeliversForEver).leads_to if each.name == ended]
+    assert failing(DeliversForEver, wrong) == ["go_on"]
