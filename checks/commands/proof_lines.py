@@ -9,23 +9,32 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from brokerproof.models.language.core.rewriting import substitute
+from brokerproof.models.language.core.terms import Term, fresh
 from brokerproof.models.language.core.traces import Step, trace_text
 
 if TYPE_CHECKING:
     from brokerproof.models.language.attack.mutation_testing import Attack, JudgedMutant
-    from brokerproof.models.language.core.systems import System
+    from brokerproof.models.language.core.systems import LeadsTo, System
     from brokerproof.models.language.prove.bounded import Bounded
     from brokerproof.models.language.prove.commutation import Commutation
     from brokerproof.models.language.prove.prover import Condition, InvariantProof, Proof, Satisfied
     from brokerproof.models.language.prove.refinement import RefinementProof, Standing
 
 
-def invariant_lines(proof: InvariantProof, width: int) -> Iterator[str]:
-    """Yield the result for an invariant, a counter or a liveness property, and what breaks it."""
+def invariant_lines(
+    proof: InvariantProof, width: int, progress: LeadsTo | None = None
+) -> Iterator[str]:
+    """Yield the result for an invariant, a counter or a liveness property, and what breaks it.
+
+    `progress` is the liveness property, whose argument is shown too.
+    """
     verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
     if proof.says_nothing:
         yield "    and SAYS NOTHING: it is true of every state, whatever the actions do"
+    if progress is not None:
+        yield from _liveness_lines(progress)
     for assumption in proof.assumptions:
         yield f"    assuming {assumption}"
     for condition in proof.conditions:
@@ -48,6 +57,32 @@ def _condition_lines(condition: Condition) -> Iterator[str]:
         yield from _trace_lines(condition.run, "initially")
     elif condition.action and condition.outcome == "refuted":
         yield "    no run to it was found: so far a counterexample to induction, nothing more"
+
+
+def _liveness_lines(progress: LeadsTo) -> Iterator[str]:
+    """Yield what leads to what, under which fairness, and by which rank."""
+    assert progress.rank is not None, "only properties with a rank are proved"
+    sentence, _, _ = progress.doc.partition("\n\n")
+    yield f"    that is: {' '.join(sentence.split())}"
+    yield f"    if each of these steps is taken once it stays possible: {', '.join(progress.fair)}"
+    this = {p: fresh(type(p), f"this {p}") for p in progress.parameters}
+    for name, term in progress.finitely.items():
+        where = "" if term.op == "constant" else f" where {_in_words(substitute(term, this))}"
+        yield f"    if {name}{where} happens finitely often"
+    words = progress.rank.words or f"{len(progress.rank.parts)} parts, stated in the model"
+    yield f"    because they lower a rank, and no other step raises it until then: {words}"
+
+
+_SPOKEN = (("~", "not "), (" & ", " and "), (" | ", " or "), (" = ", " is "))
+
+
+def _in_words(term: Term) -> str:
+    """Return a formula with words for its signs, without the outermost parentheses."""
+    text = repr(term)
+    for sign, word in _SPOKEN:
+        text = text.replace(sign, word)
+    infix = term.op != "not" and text.startswith("(")
+    return text[1:-1] if infix else text
 
 
 def _rank_lines(condition: Condition) -> Iterator[str]:

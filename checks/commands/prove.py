@@ -106,11 +106,12 @@ def _prove(name: str, cache: Cache, standings: Standings) -> bool:
     for complaint in complaints(system):
         click.echo(f"  Z3 may not decide everything: {complaint}")
     width = max((len(statement.name) for statement in system.invariants), default=0)
+    properties = {each.name: each for each in system.leads_to}
     shown = []
 
     def report(proof: InvariantProof) -> None:
         shown.append(proof.name)
-        _show(proof_lines.invariant_lines(proof, width))
+        _show(proof_lines.invariant_lines(proof, width, properties.get(proof.name)))
 
     proof = cache.kept(prover.Proof, f"proof-{name}", prover.prove, system, report=report)
     if not shown:

@@ -141,8 +141,7 @@ def _proof(binding: ByModel) -> str:
     )
     if kept is None:
         return f"not decided yet: brokerproof prove {binding.model}"
-    outcomes = [each.outcome for each in kept.invariants if each.name == binding.statement]
-    return outcomes[0] if outcomes else f"about the end: brokerproof explore {binding.model}"
+    return next(each.outcome for each in kept.stated if each.name == binding.statement)
 
 
 def _theorems(name: str) -> Iterator[str]:

@@ -252,6 +252,7 @@ class CursorMemory(Model):
                 "leave": lambda _: TRUE,
                 "begin": self.first_fits,
             },
+            words="the publishes parked up to this one, then the messages in memory",
         )
         return self.parked[m], ~self.parked[m]
 
@@ -259,7 +260,11 @@ class CursorMemory(Model):
     def taking_ends(self) -> tuple[Bool, Bool]:
         """The queue's taking comes to an end, unless publishes are parked again and again."""
         finitely(park=lambda _: TRUE)
-        ranked(elements(Message, self.is_parked), ~self.first_fits())
+        ranked(
+            elements(Message, self.is_parked),
+            ~self.first_fits(),
+            words="the parked publishes, then whether the first of them fits",
+        )
         return self.takes[IT], ~self.takes[IT]
 
 

@@ -323,6 +323,8 @@ class CursorProgress(CursorRoom):
                 "end": lambda: ~full,
                 **more,
             },
+            words="the messages up to this one that are not given, paged in or read; then memory "
+            "in use, if no room is left; then what the pass has still to read",
         )
 
     @leads_to(IS_WOKEN, fair=("begin", "page_in", "give", "end"))
@@ -339,6 +341,7 @@ class CursorProgress(CursorRoom):
             gives,
             elements(Message, lambda n: gives & self.batch[n], within=lambda n: self.stored[n]),
             elements(Message, lambda n: gives & self.waiting[n], within=lambda n: self.stored[n]),
+            words="the messages that the pass has still to page in, then those to give",
         )
         returned = exists(Message, lambda n: self.returned[n])
         return self.woken[IT], (self.makes[IT] == Pass.READS) | returned

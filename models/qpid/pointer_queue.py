@@ -391,4 +391,6 @@ class PointerQueue(EntryList):
                 "pass_over": lambda c, _: c == who,
                 **also,
             },
+            words="the arrivals not looked back at; then the entries up to this one that are "
+            "available, in the list, or ahead of the consumer's pointer",
         )

@@ -189,7 +189,11 @@ class PullQueue(ProgressingQueue):
         by=(*DELIVERED_BY, SUBSCRIBED, BELONGS),
     )
     def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
-        """The same where the consumer pulls, and runs out of room finitely often."""
+        """An available entry that a consumer wants is delivered, though the consumer has to pull.
+
+        The exceptions, beside those of pushed consumers: it runs out of room again and again, or
+        channels close again and again that had an entry at or before this one.
+        """
         stated = super().wanted_is_delivered(who, m)
         finitely(want_no_more=lambda c: c == who)
         self.ranked_up_to(m, who, ~self.is_told(who), want=lambda c: c == who)

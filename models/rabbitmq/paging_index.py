@@ -459,6 +459,7 @@ class PagingIndex(Model):
                 lambda s: self.is_phase(Phase.FLUSHES) & self.is_used(s) & ~self.flushed[s],
                 within=self.is_used,
             ),
+            words="whether the flush has still to begin, then the segments to be flushed",
         )
 
     @leads_to(FLUSHED, fair=("begin_flush", "append", "delete", "end_flush"))
@@ -471,7 +472,7 @@ class PagingIndex(Model):
     @leads_to(TORN_ENDS, fair=("reach", "recover"))
     def torn_ends(self, p: Position) -> tuple[Bool, Bool]:
         """The records of an interrupted append reach the disk, or are dropped by recovery."""
-        ranked(lowered_by={"recover": lambda: TRUE})
+        ranked(lowered_by={"recover": lambda: TRUE}, words="the one step that is left")
         return self.torn[p] != Ops.NONE, self.torn[p] == Ops.NONE
 
     @leads_to(FLUSH_ENDS, fair=("append", "delete", "end_flush"))
@@ -483,7 +484,7 @@ class PagingIndex(Model):
     @leads_to(RECOVERED, fair=("recover",))
     def is_recovered(self) -> tuple[Bool, Bool]:
         """A broker that has stopped recovers."""
-        ranked()
+        ranked(words="the one step that is left")
         return self.is_phase(Phase.IS_DOWN), ~self.is_phase(Phase.IS_DOWN)
 
     @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))

@@ -89,6 +89,19 @@ def smaller(one: Int, other: Int) -> Int:
     return ite(one < other, one, other)
 
 
+def ranked_by_the_call(reduction: PagingReduction, pending: Bool | bool = True) -> None:
+    """Rank what is left of a call: its parts, then the quota of the present part."""
+    pages = reduction.pages_pending() | reduction.pages_queued()
+    ranked(
+        reduction.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST),
+        pages,
+        pages | reduction.is_at(Call.LOOKS),
+        reduction.quota[IT],
+        pending=pending,
+        words="the parts of the call that are left, then the quota of the present part",
+    )
+
+
 class PagingReduction(Model):
     """The lengths of a paging queue's places, and a target for the contents in memory."""
 
@@ -453,9 +466,7 @@ class PagingReduction(Model):
     @leads_to(REPORTS, fair=(*_CONTENTS_LEAVE, "look", "push_q3", "push_q2", "end"))
     def call_reports(self) -> tuple[Bool, Bool]:
         """A call ends, and reports whether it had work."""
-        begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
-        pages = self.pages_pending() | self.pages_queued()
-        ranked(begins, pages, pages | self.is_at(Call.LOOKS), self.quota[IT])
+        ranked_by_the_call(self)
         reported = self.worked[IT] | self.is_done[IT]
         return ~self.is_at(Call.RESTS), self.is_at(Call.RESTS) & reported
 
@@ -463,7 +474,7 @@ class PagingReduction(Model):
     def call_looks(self) -> tuple[Bool, Bool]:
         """After the contents, a call looks at positions."""
         begins = self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST)
-        ranked(begins, self.quota[IT], pending=self.pages_pending() | self.pages_queued())
+        ranked_by_the_call(self, pending=self.pages_pending() | self.pages_queued())
         return begins, self.is_at(Call.LOOKS)
 
 

@@ -392,4 +392,6 @@ def ranked_to_its_confirm(syncs: PagingSyncs, m: Message) -> None:
             "drain_confirmed": lambda: syncs.to_confirm[m],
         },
         pending=syncs.asks[m] & (waits | syncs.to_confirm[m]),
+        words="the confirm, the report of a removal, the syncs of position and content, and the "
+        "reports of these",
     )

@@ -291,6 +291,7 @@ def ranked(
     *parts: Part | Bool | Int,
     lowered_by: dict[str, Steps] | None = None,
     pending: Bool | bool = True,
+    words: str = "",
 ) -> None:
     """State why a leads-to property holds for any number of elements, by a rank.
 
@@ -299,10 +300,11 @@ def ranked(
     possible, and stays so until the rank is lower; each of them makes it lower, and no other step
     higher, but for those that happen `finitely` often. Each of these fair actions has a condition
     on its arguments, or the members of its set parameter; if none is given, all fair steps lower
-    the rank. `pending` is what stays true until then, if that is not the premise.
+    the rank. `pending` is what stays true until then, if that is not the premise. `words` tell
+    readers of a proof what gets less.
     """
     made = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
-    _leading_to("ranked").rank = _Ranked(made, lowered_by, pending)
+    _leading_to("ranked").rank = _Ranked(made, lowered_by, pending, words)
 
 
 def _leading_to(statement: str) -> _Trace:
@@ -315,6 +317,7 @@ class _Ranked(NamedTuple):
     parts: tuple[Part, ...]
     lowered_by: dict[str, Steps] | None
     pending: Bool | bool
+    words: str
 
 
 def step(at: Term, then: Term | None = None) -> Callable[[Method], Method]:
@@ -573,7 +576,8 @@ def _leading(
         conclusion=after,
         fair=fair,
         finitely=finitely,
-        rank=rank and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions), sets),
+        rank=rank
+        and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions), sets, rank.words),
         by=cast("tuple[str, ...]", vars(method)["__model_by__"]),
     )
 

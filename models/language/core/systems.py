@@ -75,7 +75,8 @@ class Rank:
     """Why a leads-to property holds: the parts, compared in order, and the steps that lower them.
 
     `lowered_by` has for each such action a condition on its parameters; a set parameter is one of
-    `sets`. `pending` holds from the premise on until the conclusion holds.
+    `sets`. `pending` holds from the premise on until the conclusion holds. `words` tells readers
+    of a proof what gets less.
     """
 
     parts: tuple[Part, ...]
@@ -83,6 +84,7 @@ class Rank:
     pending: Bool
     assumptions: tuple[Assumed, ...] = ()
     sets: dict[Symbol, Function] = field(default_factory=dict)
+    words: str = ""
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,10 @@ from brokerproof.models.language.prove.z3_queries import (
 
 T = TypeVar("T", bound=Term)
 
-BEGINS = "the premise makes it pending"
-HELPED = "while it is pending, a step that lowers the rank is possible"
-NOT_NEGATIVE = "while it is pending, no number of the rank is below 0"
-STEP = "it ends, or stays pending, and the rank is lower or the same with the same steps possible"
+BEGINS = "where the premise holds, the property is pending or kept"
+HELPED = "while the property is pending, a step that lowers the rank is possible"
+NOT_NEGATIVE = "while the property is pending, no number of the rank is below 0"
+STEP = "the property is kept, or pending with a lower rank, or with the same and the same steps"
 WITHIN = "a set of the rank lies in its finite set"
 FINITE = "no second element at once comes into a set of the rank"
 
@@ -73,7 +73,7 @@ def prove_leads_to(system: System, progress: LeadsTo) -> InvariantProof:
     return InvariantProof(
         progress.name,
         tuple(conditions),
-        tuple(claim.hypotheses()),
+        tuple(dict.fromkeys(each.text for each in progress.rank.assumptions)),
         says_nothing=_decided(claim, "", None, claim.unmet()).outcome != "refuted",
     )
 
@@ -124,21 +124,10 @@ class _Claim:
             group: Function(members.parameters, self._about(members.body))
             for group, members in rank.sets.items()
         }
-        self._fair = progress.fair
-        self._texts = [each.text for each in rank.assumptions]
         self.known = [self._about(each.term) for each in rank.assumptions]
 
     def _about(self, term: T) -> T:
         return substitute(term, self._values)
-
-    def hypotheses(self) -> Iterator[str]:
-        """Yield in words what a run has to do, and the facts about finite families."""
-        if self._fair:
-            yield f"each of these steps is taken if it stays possible: {', '.join(self._fair)}"
-        for name, term in self._finitely.items():
-            where = "" if term is TRUE else f" where {term!r}"
-            yield f"{name}{where} happens finitely often"
-        yield from dict.fromkeys(self._texts)
 
     def unmet(self) -> list[Bool]:
         """Return that the premise holds without the conclusion."""

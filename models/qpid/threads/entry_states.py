@@ -243,6 +243,7 @@ class EntryStates(EntryInvariants):
             ~has_looked,
             lowered_by=dict.fromkeys((*more, *_TAKING), lambda v: v == w),
             pending=works | (doing == Doing.DISPOSES),
+            words="the states that the entry can still come to, then the thread's looks at it",
         )
 
     @leads_to("each-send-ends", fair=("send", "unlock"), by=(GIVER,))
@@ -253,6 +254,7 @@ class EntryStates(EntryInvariants):
             sends,
             lowered_by={"send": lambda v: v == w, "unlock": lambda v: v == w},
             pending=sends | (self.doing[w] == Doing.UNLOCKS),
+            words="the two steps that are left",
         )
         return self.doing[w] == Doing.SENDS, self.doing[w] == Doing.NOTHING
 

@@ -227,6 +227,8 @@ class NodeList(NodeListInvariants):
             phase == Walking.READS_BEYOND,
             lowered_by=dict.fromkeys(_WALKS, lambda w: w == who),
             pending=self.walks(who),
+            words="the nodes ahead of the walk, those unmarked, those with a reference, and those "
+            "not yet looked at beside its node; then its steps there",
         )
         return phase == Walking.READS, phase == Walking.HAS_ENDED
 
@@ -262,6 +264,7 @@ class NodeList(NodeListInvariants):
             appending == Appending.MOVES_TAIL,
             lowered_by=dict.fromkeys(_APPENDS, lambda m: m == n),
             pending=others_have,
+            words="the nodes that the hint of the tail lags behind, then the steps of one try",
         )
         return others_have & ~self.linked[n], self.appending[n] == Appending.IS_DONE
 
@@ -271,6 +274,7 @@ class NodeList(NodeListInvariants):
         ranked(
             self.removing[who] == Removing.LETS_GO,
             lowered_by={"let_go": lambda w: w == who, "count_out": lambda w: w == who},
+            words="the two steps that are left",
         )
         return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING
 
@@ -279,16 +283,16 @@ NodeList.equivalent_mutants = """
 Before the link an appender only looks: the swap shows that no node is behind.
     link: guard 1
 The hint may lag or go back: any linked node will do, because the swap checks its link.
-    read_tail: appending, saw_tail; read_next: appending*3; help: tail*3, appending;
+    read_tail: appending; read_next: appending*3; help: tail*3, appending;
     link: appending; find_another_linked: appending; move_tail: tail*3
 The value is false by the guard, and false for all other walks that have found a node.
     find: saw_marked
-A walk that unlinks less or looks again returns the same: nodes left linked are marked.
-    unlink: next; pass_by: at
+A walk that looks again returns the same.
+    pass_by: at
 A walk that is over need not be followed by another.
     rest: walking*2
 The value is set before it is read.
     initially: next, saw_next, target, marked_by, saw_marked*2
 A thread that starts in the middle has read only the head, which is linked.
-    initially: appending*3, walking*2
+    initially: appending*2, walking*2
 """

@@ -346,6 +346,8 @@ class QueueRunner(Model):
             at(Running.GIVES_BACK),
             at(Running.READS),
             at(Running.TAKES),
+            words="the announcements under way, then changes not delivered, then runs to begin, "
+            "then the walks of each run",
         )
 
     @leads_to("each-announced-change-is-seen", fair=_RUNS, by=(THEIRS, NO_LOST, TO_WALK))

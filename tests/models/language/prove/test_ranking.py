@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from brokerproof.checks.commands.proof_lines import invariant_lines
 from brokerproof.models.language import (
     Bool,
     Family,
@@ -96,6 +97,7 @@ class Row(Model):
         ranked(
             elements(Guest, lambda f: self.is_in_front(f, g), within=lambda f: self.came[f]),
             lowered_by={"serve": lambda _: True},
+            words="the guests who wait up to this place",
         )
 
 
@@ -131,13 +133,23 @@ def test_a_rank_shows_a_property_for_any_number_of_elements() -> None:
         (FINITE, "come"),
         (FINITE, "serve"),
     ]
-    assert [text.partition(":")[0] for text in progress.assumptions] == [
-        "each of these steps is taken if it stays possible",
-        "come where (g before its g) happens finitely often",
-        "least",
-    ]
+    assert [text.partition(":")[0] for text in progress.assumptions] == ["least"]
     assert proof.complete
     assert kept(Row)
+
+
+def test_a_proof_of_liveness_is_told_in_words() -> None:
+    [progress] = trace(Row).leads_to
+    verdict, *argument = invariant_lines(served(Row), 0, progress)
+    assert verdict.startswith(f"  {SERVED}  proved for any size")
+    because = "    because they lower a rank, and no other step raises it until then: "
+    assert argument == [
+        "    that is: A guest who waits is served, unless others push ahead again and again.",
+        "    if each of these steps is taken once it stays possible: serve",
+        "    if come where g before this g happens finitely often",
+        f"{because}the guests who wait up to this place",
+        f"    assuming {served(Row).assumptions[0]}",
+    ]
 
 
 class PushedAside(Row):
