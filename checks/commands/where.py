@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(spec.__file__).resolve().parents[1]
 """The folder of all rooms: of a checkout, or of the installed package."""
+GUARDS = "models/contract/[cw]*.py"
+"""The files of the contract, whose labelled guards are the requirements."""
 FOUND_MAX = 30
 
 
@@ -84,7 +86,7 @@ def lines_about(name: str) -> Iterator[str]:
     """Yield all places of one id, each as ``file:line``."""
     requirement, invariant = catalogue().get(name), invariants().get(name)
     yield from _head(requirement, invariant)
-    yield from _places("guard", f'"{name}"', "models/contract/[cw]*.py")
+    yield from _places("guard", f'"{name}"', GUARDS)
     yield from _theorems(name)
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
     yield from _places("rule on histories", f'"{name}"', "pipeline/rules/history_rules.py")
@@ -145,16 +147,25 @@ def _proof(binding: ByModel) -> str:
 
 
 def _theorems(name: str) -> Iterator[str]:
-    """Yield the standing of a requirement in the last proof of each algorithm."""
-    for model, carried, proof in _refinements():
+    for model, said in theorems(name):
+        yield f"  theorem of {model}: {said}"
+
+
+def theorems(name: str, *, deciding: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield each algorithm's model that a requirement is asked of, and the standing in its proof.
+
+    The last proof counts; where there is none, `deciding` makes one, which takes up to minutes.
+    """
+    for model, carried, proof in _refinements(deciding):
         if name in carried:
             undecided = f"not decided yet: brokerproof prove {model}"
-            said = said_of(proof, name, carried[name]) if proof else undecided
-            yield f"  theorem of {model}: {said}"
+            yield model, said_of(proof, name, carried[name]) if proof else undecided
 
 
 @functools.cache
-def _refinements() -> list[tuple[str, dict[str, tuple[str, ...]], RefinementProof | None]]:
+def _refinements(
+    deciding: bool,
+) -> list[tuple[str, dict[str, tuple[str, ...]], RefinementProof | None]]:
     """Return each algorithm's model, the requirements it is about, and its last proof."""
     # Z3 is slow to load.
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
@@ -162,11 +173,13 @@ def _refinements() -> list[tuple[str, dict[str, tuple[str, ...]], RefinementProo
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415
 
+    cache = Cache(FOLDER)
+    found = cache.kept if deciding else cache.known
     return [
         (
             model,
             carried_by(trace(refinement.abstract)),
-            Cache(FOLDER).known(RefinementProof, f"refinement-{model}", bind(refinement).proof),
+            found(RefinementProof, f"refinement-{model}", bind(refinement).proof),
         )
         for model, refinement in REFINEMENTS.items()
     ]
@@ -174,7 +187,7 @@ def _refinements() -> list[tuple[str, dict[str, tuple[str, ...]], RefinementProo
 
 def _faults(name: str) -> Iterator[str]:
     """Yield each planted fault that breaks a requirement, and the lines that keep it."""
-    for path, fault in _all_faults():
+    for path, fault in planted_faults():
         if fault.get("requirement") == name:
             yield f"  planted fault: {fault['id']} ({path})"
             for edit in fault.get("edits", ()):
@@ -184,7 +197,7 @@ def _faults(name: str) -> Iterator[str]:
 
 
 @functools.cache
-def _all_faults() -> list[tuple[Path, dict[str, Any]]]:
+def planted_faults() -> list[tuple[Path, dict[str, Any]]]:
     """Return the planted faults of a checkout, as they are written."""
     return [
         (path.relative_to(ROOT), fault)

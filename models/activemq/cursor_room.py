@@ -195,7 +195,7 @@ A cache that ends early, or does not begin again, costs only reads of the store.
 A look finds nothing if no message is pending.
     read: guard 1*2; pass_over: guard 1*2
 Only the contract says which consumers take messages, and until when.
-    attach: guard 1, takes*2; cancel: guard 1, takes
+    attach: guard 1, takes; cancel: guard 1, takes
 A consumer that has left holds nothing, and is given nothing because it takes nothing.
     close: attached*2
 An unloaded content takes no room, so it gives none back.
@@ -210,6 +210,6 @@ CursorRoom.equivalent_mutants = (
 The queue may come to this state later, or no message can arrive in it.
     initially: spent
 Only the model of passes, `cursor-progress`, requires the cursor to go on.
-    pass_over: behind
+    pass_over: behind; attach: takes
 """
 )

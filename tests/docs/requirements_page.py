@@ -1,0 +1,92 @@
+"""The page of requirements: the guard, the theorem of each algorithm and a fault of each.
+
+python -m tests.docs.requirements_page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from brokerproof.checks.commands.where import planted_faults, theorems
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.language.core.model import trace
+from brokerproof.models.refinements import REFINEMENTS, carried_by
+from brokerproof.spec.requirements import catalogue
+
+PAGE = Path(__file__).parents[2] / "docs/reference/requirement-proofs.md"
+CORE = ("nothing-lost", "priority-order", "release-rewinds", "browser-never-rewound")
+"""The invariants that this project began with; they come first."""
+ALGORITHMS = {
+    "pointer-queue": "Qpid, pushed",
+    "pull-queue": "Qpid, pulled",
+    "paging-places": "RabbitMQ, paging",
+    "cursor-page-in": "ActiveMQ, cursor",
+}
+NOT_ASKED = "not in the core"
+
+INTRODUCTION = """\
+# Requirements: guard, theorems and faults
+
+Each requirement of the contract is the guard of the steps in the second column
+(`models/contract/`). The next four columns say what `brokerproof prove` shows of each documented
+algorithm, for any number of messages and consumers ([proofs](../explanation/proofs.md)):
+
+* **proved**: each step keeps the requirement, by the algorithm's own text; **in part** where the
+  proof says which states are left out, and why;
+* **by construction**: true because of the way the algorithm's state is read, whatever it does;
+* **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
+* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement.
+
+The last column has the planted fault that `check` finds in the fewest steps, with their number, and
+how many faults are planted against the requirement. `brokerproof where ID` shows all of them, with
+the lines of the guard and the steps of each theorem, and so does `brokerproof requirements ID`. The
+four core invariants come first.
+
+Made by `python -m tests.docs.requirements_page`; a test compares.
+"""
+
+
+def page() -> str:
+    """Return the page; what is not proved yet is proved first, which takes minutes."""
+    return "\n".join([INTRODUCTION, *rows(standings)]) + "\n"
+
+
+def standings(label: str) -> dict[str, str]:
+    """Return the standing of a requirement in the refinement of each algorithm."""
+    return {model: said.partition(":")[0] for model, said in theorems(label, deciding=True)}
+
+
+def rows(standing: Callable[[str], Mapping[str, str]]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    assert ALGORITHMS.keys() == REFINEMENTS.keys(), "each refinement has a column"
+    carried = carried_by(trace(WholeContract))
+    yield "| requirement | guard of | " + " | ".join(ALGORITHMS.values()) + " | planted fault |"
+    yield "| --- " * (len(ALGORITHMS) + 3) + "|"
+    for label in (*CORE, *(each for each in carried if each not in CORE)):
+        said = standing(label)
+        cells = [said.get(model, NOT_ASKED) for model in ALGORITHMS]
+        yield _row(label, carried[label], cells)
+
+
+def _row(label: str, actions: tuple[str, ...], cells: list[str]) -> str:
+    guards = ", ".join(f"`{each}`" for each in actions)
+    level = catalogue()[label].level.value
+    return "| " + " | ".join([f"`{label}` ({level})", guards, *cells, _fault(label)]) + " |"
+
+
+def _fault(label: str) -> str:
+    planted = [each for _, each in planted_faults() if each.get("requirement") == label]
+    if not planted:
+        return "none"
+
+    def steps(fault: dict[str, Any]) -> tuple[int, str]:
+        return fault["length"], fault["id"]
+
+    first = min(planted, key=steps)
+    return f"`{first['id']}` ({first['length']}), of {len(planted)}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
