@@ -338,6 +338,10 @@ A node that finds nothing and does not come up does nothing wrong.
     restart: down*2
 No message is ready where a start finds none.
     restart: content_synced, index_synced
+A node that is down has nothing to lose.
+    crash: guard 2
+Of a message that is gone no index entry is read any more.
+    crash: noted
 The window is set again when a consumer comes.
     open_window: guard 1
 The value is set before it is read.

@@ -340,15 +340,16 @@ class PagingSyncs(PagingPlaces):
                 & ~self.index_synced[m]
                 & ~self.to_confirm[m]
                 & ~self.confirmed[m]
-                & ~self.tells_ignored[m],
+                & ~(self.tells_ignored[m] | self.forgotten[m]),
             )
         )
 
     @invariant(ON_DISK, by=(KNOWN, WAITING, NEVER_BOTH, DOWN, USED, FOUND))
     def confirmed_is_on_disk(self, m: Message) -> Bool:
-        """Content and position of a confirmed message that is still there are synced."""
+        """Content and position are synced of messages that are confirmed, or that a start found."""
+        found = self.forgotten[m] & ~self.down[IT]
         return implies(
-            (self.to_confirm[m] | self.confirmed[m]) & self.is_there(m),
+            (self.to_confirm[m] | self.confirmed[m] | found) & self.is_there(m),
             self.content_synced[m] & self.index_synced[m],
         )
 

@@ -160,6 +160,15 @@ class StartsWithoutReading(PagingSyncs):
         self._starts()
 
 
+class StartsUnsynced(PagingSyncs):
+    """A start does not take for synced what it has found on disk."""
+
+    def _starts(self) -> None:
+        content_synced = self.content_synced.map(lambda _, old: old)
+        super()._starts()
+        self.content_synced = content_synced
+
+
 class LosesAnything(PagingSyncs):
     """Loses messages although their content and position are on disk."""
 
@@ -210,6 +219,7 @@ def test_who_asks_is_told_in_the_end() -> None:
         (SaysItTooEarly, KNOWN, 2),
         (StartsWithoutReading, DELTA_BESIDE_Q3, 3),
         (LosesAnything, SURVIVES, 7),
+        (StartsUnsynced, ON_DISK, 3),
     ],
 )
 def test_each_rule_is_needed(model: type[Model], broken: str, steps: int) -> None:
