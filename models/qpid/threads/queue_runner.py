@@ -312,7 +312,7 @@ class QueueRunner(Model):
             walks | (self.running[r] == Running.READS), ~self.spent[r]
         )
 
-    def ranked_by_what_is_to_do(self) -> None:
+    def ranked_by_what_is_to_do(self, pending: Bool | bool = True) -> None:
         """Rank by what all threads still have to do, if changes do not go on for ever.
 
         Announcements come first, then deliveries, then runs that begin again, then walks.
@@ -346,6 +346,7 @@ class QueueRunner(Model):
             at(Running.GIVES_BACK),
             at(Running.READS),
             at(Running.TAKES),
+            pending=pending,
             words="the announcements under way, then changes not delivered, then runs to begin, "
             "then the walks of each run",
         )
@@ -363,9 +364,10 @@ class QueueRunner(Model):
     )
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
         """A thread that makes a change counts it and tries the slot once, without waiting."""
-        self.ranked_by_what_is_to_do()
-        waits = (self.announcing[c] == Announcing.COUNTS) | (self.announcing[c] == Announcing.TRIES)
-        return waits, self.announcing[c] == Announcing.IS_DONE
+        here = self.announcing[c]
+        waits = (here == Announcing.COUNTS) | (here == Announcing.TRIES)
+        self.ranked_by_what_is_to_do(pending=waits)
+        return here == Announcing.COUNTS, here == Announcing.IS_DONE
 
     @leads_to("each-run-ends", fair=(*_RUNS, *_LEAVES), by=(THEIRS, TO_WALK))
     def running_ends(self, r: Runner) -> tuple[Bool, Bool]:
@@ -382,7 +384,7 @@ A runner that is put in the slot while it runs begins again, and walks before it
 The executor's own step is left out, as if it took no time.
     start: running; reschedule: running
 The thread waits for the slot instead of leaving it, and another runner does the work.
-    leave_it: announcing*2; step_aside: running*3; leave_the_rest: running*3
+    leave_it: announcing*2; step_aside: running*4; leave_the_rest: running*2
 The count was read earlier, which costs one walk at most.
     begin: running
 A thread that has counted its change and not yet tried the slot starts a runner itself.
@@ -390,11 +392,9 @@ A thread that has counted its change and not yet tried the slot starts a runner 
 No other runner walks, and `looks_at` is set again before one does.
     take: looks_at
 A delivering walk may have any length: it goes on in the slot, or begins again there.
-    go_on: running*4; use_up: running*4
+    go_on: running*4; use_up: running*2, spent*2
 Any number of walks without a delivery will do, from one on.
-    begin: left*2; read: left*2; complete: guard 2; go_again: running*2, left; go_on: left*2
-Another runner begins again; the end of a run is checked only in scopes of one runner.
-    begin: spent
+    begin: left*2; read: left*2; complete: guard 2; go_again: running*2, left; go_on: left*3
 A change or a runner that is under way at first is like a later one.
     initially: announcing, running*2
 A runner that begins sets the value.
