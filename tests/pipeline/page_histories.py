@@ -296,7 +296,11 @@ class Broker:
             return
         subscriber, of, before = self.random.choice(over)
         op, there = self.random.choice(("acknowledge", "release")), self.queue.available()
-        fields = {"message": of.message.name, "consumer": subscriber.name, "position": of.position}
+        fields: Line = {
+            "message": of.message.name,
+            "consumer": subscriber.name,
+            "position": of.position,
+        }
         self.note(op, least=before["end"] + 1, **fields)
         if op == "acknowledge":
             if of.message in there and self.faulty("loses-when-settled-twice"):

@@ -94,7 +94,7 @@ def judged_by(
 
 def _in_small_parts() -> dict[str, object]:
     defaults = on_spark.judged_on_spark.__kwdefaults__
-    return {**defaults, "sizes": Sizes(part=300, hot=200, sampled=1)}
+    return {**(defaults or {}), "sizes": Sizes(part=300, hot=200, sampled=1)}
 
 
 def watched(
