@@ -2,8 +2,9 @@
 
 It is for candidates whose answers to the same operations differ. Their runs cannot be repeated, so
 the search covers pairs of a contract state (what the oracle knows) and a move instead. The walk
-makes a step that adds a chain (`chains.py`), if there is one. Otherwise it goes to the nearest
-untried pair by steps that led that way before; if the candidate ends elsewhere, it goes on there.
+makes a move that is untried where it is, or else one that adds a chain (`chains.py`). Otherwise it
+goes to the nearest untried pair by steps that led that way before; if the candidate ends elsewhere,
+it goes on there.
 Moves in states that do not recur are counted apart.
 
 A candidate may know more than the oracle: what it did wrong in one step may show in the next only.
@@ -164,9 +165,9 @@ def _walk(
 
 
 def _next(walk: _Walk, states: dict[Hashable, _State], chains: Chains) -> int | None:
-    """Return the next move: one that makes a new chain, or one towards an untried move."""
+    """Return the next move: untried, or adding a chain, or on the way to an untried one."""
     key = walk.key
-    number = chains.most_new(walk.past, states[key].touches)
+    number = chains.most_new(walk.past, states[key].touches, states[key].tried)
     if number is not None:
         walk.route.clear()
         return number

@@ -9,7 +9,7 @@ Combinatorial Methods for Event Sequence Testing, ICST 2012).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -151,13 +151,16 @@ class Chains:
         self.seen.update(new)
         return min(len(new), 1) if touch.everything else len(new)
 
-    def most_new(self, past: Past, touches: Sequence[Touch]) -> int | None:
-        """Return the number of the step that adds the most chains; None if no step adds one."""
-        most, best = 0, None
+    def most_new(self, past: Past, touches: Sequence[Touch], tried: Container[int]) -> int | None:
+        """Return the number of the step that adds the most chains, one not `tried` if there is one.
+
+        None if all were tried and no step adds a chain.
+        """
+        most, best = (False, 0), None
         for number, touch in enumerate(touches):
-            new = self.new(past, touch)
-            if new > most:
-                most, best = new, number
+            value = number not in tried, self.new(past, touch)
+            if value > most:
+                most, best = value, number
         return best
 
     def add(self, past: Past, touch: Touch) -> None:

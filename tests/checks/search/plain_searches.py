@@ -226,9 +226,10 @@ def _answer(run: _Run, found: Search, move: Move) -> Answer | None:
 
 
 def _next(run: _Run, states: dict[Hashable, _State], key: Hashable, chains: Chains) -> int | None:
-    """Return the next move: one that makes a new chain, or one towards an untried move."""
-    bindings = run.oracle.bindings
-    number = chains.most_new(run.past, [touch_of(move, bindings) for move in states[key].moves])
+    """Return the next move: untried, or adding a chain, or on the way to an untried one."""
+    bindings, state = run.oracle.bindings, states[key]
+    touches = [touch_of(move, bindings) for move in state.moves]
+    number = chains.most_new(run.past, touches, state.tried)
     if number is not None:
         run.route = []
         return number

@@ -78,12 +78,15 @@ def test_a_chain_is_new_once() -> None:
         chains.add(past, touch)
 
 
-def test_the_step_with_most_new_chains_is_chosen_and_none_without_any() -> None:
+def test_what_was_not_tried_comes_first_and_then_what_adds_most_chains() -> None:
     bindings, chains, past = bindings_after(*BEGIN).bindings, Chains(), Past()
     moves = (Drain(), Publish(queue="q0", message=Message(id="m1")), Cancel(consumer="c0"))
     touches = [touch_of(move, bindings) for move in moves]
-    assert chains.most_new(past, touches) == 2
-    assert chains.most_new(past, touches[:1]) is None
+    assert chains.most_new(past, touches, ()) == 2
+    assert chains.most_new(past, touches, (2,)) == 1
+    assert chains.most_new(past, touches, (1, 2)) == 0
+    assert chains.most_new(past, touches, (0, 1, 2)) == 2
+    assert chains.most_new(past, touches[:1], (0,)) is None
     chains.add(past, touches[2])
     assert len(chains.seen) == 6, "the two of the publish, and the four of the cancellation"
     assert len(chains.seen - chains.covered) == 2, "the publish was one step away, and not made"
