@@ -84,7 +84,7 @@ def must_be_refused(operation: Operation, bindings: Bindings) -> str:
         case Restart() if bindings.claims.durable and not bindings.down:
             return "the broker is up"
         case Declare(queue=queue) if bindings.declared.get(queue, operation) != operation:
-            return "the queue exists with other arguments"
+            return "" if bindings.may_be_gone(queue) else "the queue exists with other arguments"
         case Declare(dead_letters=str(buried)) if buried not in bindings.queues:
             return "there is no such queue for dead letters"
         case Publish(message=message) if message.priority not in PRIORITIES and (

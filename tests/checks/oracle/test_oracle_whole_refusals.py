@@ -282,3 +282,12 @@ def alarms(conversation: list[Told]) -> list[str]:
         return broken(conversation, WHOLE)
     except Unfollowable:
         return []
+
+
+def test_a_queue_that_may_be_gone_may_be_declared_with_other_arguments() -> None:
+    used = [make(auto_delete=True), subscribe("c")]
+    other = make(order=Priority(2), auto_delete=True)
+    assert broken([*used, other], WHOLE) == ["refuses-what-it-must"]
+    assert broken([*used, cancel("c"), failed(other, "refused")], WHOLE) == []
+    with pytest.raises(Unfollowable, match="q may be a new queue, or the same"):
+        broken([*used, cancel("c"), other], WHOLE)
