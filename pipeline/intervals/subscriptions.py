@@ -8,7 +8,7 @@ time as a suffix. Owns what control records say about subscriptions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -151,9 +151,20 @@ class Leavings:
         A message in transit to a consumer was delivered unseen when its channel closed or the
         broker crashed. A consumer whose cancel was answered has seen all its deliveries. A message
         taken by a get without an answer returns in the same way. The empty name stands for all
-        queues of a run.
+        queues of a run. A close without an answer is over when the broker has crashed after it.
         """
         found = dict[Key, Times]()
+        crashes = {run: list(self._crashes_of(run)) for run in self.crashes}
+
+        def over(run: str, close: tuple[int, int]) -> tuple[int, int]:
+            start, end = close
+            if end < NEVER:
+                return close
+            # Without an answer the crash may not have happened.
+            of_run = crashes.get(run, ())
+            ends = (back for crashed, by, back in of_run if crashed > start and by < NEVER)
+            return start, min(ends, default=NEVER)
+
         known = set[Key]()
         for each in self.subscriptions():
             record = each.record
@@ -162,7 +173,9 @@ class Leavings:
             known.add(each.channel)
             if record.mode == "acknowledge":
                 found.setdefault((record.run, record.queue or ""), []).extend(
-                    span for span in self.closes.get(each.channel, []) if each.cancelled >= span[0]
+                    over(record.run, span)
+                    for span in self.closes.get(each.channel, [])
+                    if each.cancelled >= span[0]
                 )
         for get in self.gets:
             if get.mode == "acknowledge":
@@ -171,12 +184,17 @@ class Leavings:
         for channel, closes in self.closes.items():
             # A get on any queue may have had no answer.
             open_ = [span for span in closes if span[1] == NEVER and channel not in known]
-            found.setdefault((channel[0], ""), []).extend(open_)
-        for run, crashes in self.crashes.items():
-            for start, _ in crashes:
-                backs = [back for begun, back in self.restarts.get(run, []) if begun >= start]
-                found.setdefault((run, ""), []).append((start, min(backs, default=NEVER)))
+            spans = (over(channel[0], span) for span in open_)
+            found.setdefault((channel[0], ""), []).extend(spans)
+        for run, times in crashes.items():
+            found.setdefault((run, ""), []).extend((start, back) for start, _, back in times)
         return {key: spans for key, spans in found.items() if spans}
+
+    def _crashes_of(self, run: str) -> Iterator[tuple[int, int, int]]:
+        """Yield start and end of the crashes of a run, each with the end of its restart."""
+        for start, end in self.crashes[run]:
+            backs = [back for begun, back in self.restarts.get(run, []) if begun >= start]
+            yield start, end, min(backs, default=NEVER)
 
     def gone(self) -> dict[Key, Times]:
         """Return, by queue, when messages may have left in transit to a consumer, any number.

@@ -172,17 +172,29 @@ class Facts:
                     if (each.op, each.consumer) == ("cancel", consumer.consumer)
                 ]
                 if consumer.queue == queue and not any(end < close.start for end in cancels):
-                    found.append(Span(close.start, latest(close)))
+                    found.append(Span(close.start, self._over(close)))
             if not known and latest(close) == NEVER:
-                found.append(Span(close.start, NEVER))
+                found.append(Span(close.start, self._over(close)))
         for get in of_run:
             if (get.op, get.queue, get.mode) == ("get", queue, "acknowledge"):
                 returns = self._ends_after(get)
                 found += returns or [Span(get.start, NEVER)]
-        for crash in self.of_kind("crash", run):
-            backs = [span.end for span in self.of_kind("restart", run) if span.start >= crash.start]
-            found.append(Span(crash.start, min(backs, default=NEVER)))
+        found += [
+            Span(crash.start, self._restarted(crash, run)) for crash in self.of_kind("crash", run)
+        ]
         return found
+
+    def _over(self, close: Record) -> int:
+        """Return when a close was over: without an answer, after the next certain crash."""
+        if latest(close) < NEVER:
+            return latest(close)
+        crashes = [each for each in self.of_kind("crash", close.run) if each.end < NEVER]
+        later = [each for each in crashes if each.start > close.start]
+        return min((self._restarted(each, close.run) for each in later), default=NEVER)
+
+    def _restarted(self, crash: Span, run: str) -> int:
+        backs = [span.end for span in self.of_kind("restart", run) if span.start >= crash.start]
+        return min(backs, default=NEVER)
 
     def unseen_ends(self, run: str, queue: str) -> list[Span]:
         """Return when what waited in a queue may have gone to a consumer that saw it not.

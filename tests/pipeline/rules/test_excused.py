@@ -17,6 +17,7 @@ from brokerproof.spec.histories import Record
 from tests.pipeline.plain_queues import Shape
 from tests.pipeline.random_histories import simulated
 from tests.pipeline.recorders import blurred, given, published, recorded, table_of
+from tests.pipeline.rules.naive import accused
 from tests.pipeline.rules.test_unanswered_gets import losses
 
 DRAINED = recorded("drained", 900, 901)
@@ -154,3 +155,24 @@ def test_settlements_without_an_answer_are_counted(tmp_path: Path) -> None:
     records = [*GIVEN, settled("unknown")]
     assert "1 of 1 settlements had no answer" in checked(records, tmp_path).output
     assert "had no answer" not in checked([*GIVEN, settled("ok")], tmp_path).output
+
+
+@pytest.mark.parametrize(
+    ("crashes", "broken"), [("ok", {"fifo-order"}), ("unknown", set()), (None, set())]
+)
+def test_a_close_without_an_answer_leaves_the_order_open_until_a_certain_crash(
+    crashes: str | None, broken: set[str]
+) -> None:
+    records = [
+        recorded("declare", 0, 1, durable=True),
+        recorded("consume", 2, 3, consumer="a", channel="ch", mode="acknowledge"),
+        recorded("close", 4, None, channel="ch", outcome="unknown"),
+        *(published(f"m{n}", start, start + 1) for n, start in enumerate((20, 30))),
+        given("m1", 50, 51, subscriber="b"),
+        given("m0", 60, 61, subscriber="b", position=1),
+    ]
+    if crashes is not None:
+        end = 7 if crashes == "ok" else None
+        records.append(recorded("crash", 6, end, outcome=crashes))
+        records.append(recorded("restart", 8, 9))
+    assert accused(records) == broken
