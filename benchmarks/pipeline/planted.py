@@ -21,11 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from brokerproof.pipeline.alone import judged_alone
+from brokerproof.pipeline.alone import judged_alone, read
 from brokerproof.pipeline.readers.conversion import convert
 from tests.pipeline.page_histories import BY_LEVEL, FAULTS, MISSED, Broker
 
@@ -99,10 +98,10 @@ def _played(broker: Broker, records: int, folder: Path) -> pa.Table:
         with path.open("w", encoding="utf-8") as file:
             file.write('{"brokerproof_history": 1}\n')
             file.writelines(f"{json.dumps(line)}\n" for line in lines)
-        read = convert([path], None, Path(name) / "read")
-        assert read.account.rejected == 0, read.account
-        assert read.records >= records
-        return pa.concat_tables([pq.read_table(part) for part in read.parts])
+        made = convert([path], None, Path(name) / "read")
+        assert made.account.rejected == 0, made.account
+        assert made.records >= records
+        return read(made.parts)
 
 
 def main() -> int:

@@ -81,7 +81,7 @@ def _possible(bindings: Bindings, world: World, action: str, who: int) -> Iterat
 
 
 def _lawful_to_any(bindings: Bindings, world: World | None, breach: Breach) -> str:
-    """Return what may be given now, where the windows hide from the guard what is owed."""
+    """Return the messages that some consumer may be given now, as the guard names none."""
     if world is None:
         return "a message"
     action = "browse" if breach.requirement == "browser-sees-all" else "deliver"

@@ -215,10 +215,14 @@ def _left_behind(
     ends = np.append(drained.end, NO_ROW)[which]
     gets = control.unanswered_gets(found.queue.keys).latest_end(waits.queue, ends)
     may_be_taken = (waits.given == NO_ROW) & (gets >= waits.begun_start)
+    viewed_until = np.full(found.publish_of.size, -1, dtype=np.int64)
+    ends = numbers(table, "end", NEVER)[found.views]
+    np.maximum.at(viewed_until, found.message[found.views], ends)
     for rule, concerned in ((LEFT_BEHIND, ~may_be_taken), (BEYOND_GETS, may_be_taken)):
         wrong = np.flatnonzero((which != NO_ROW) & concerned)
         when = which[wrong]
-        cases = _cases_of_losses(table, found, waits, control, wrong, drained.start[when])
+        viewed = viewed_until[found.message[waits.publish[wrong]]] >= waits.begun_start[wrong]
+        cases = [viewed, *_cases_of_losses(found, waits, control, wrong, drained.start[when])]
         lost = violations(
             rule,
             table,
@@ -235,18 +239,14 @@ def _left_behind(
 
 
 def _cases_of_losses(
-    table: pa.Table, found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
+    found: Gathered, waits: Waits, control: Control, wrong: Ints, drained: Ints
 ) -> list[Marks]:
-    """Return which losses follow a view, a return by itself, a second settlement, and a crash."""
-    viewed_until = np.full(found.publish_of.size, -1, dtype=np.int64)
-    ends = numbers(table, "end", NEVER)[found.views]
-    np.maximum.at(viewed_until, found.message[found.views], ends)
+    """Return which losses follow a return by itself, a second settlement, and a crash."""
     settlements = np.append(found.deliveries.settlements, 1)[waits.returned_by[wrong]]
     returned = ~waits.is_first[wrong]
-    viewed = viewed_until[found.message[waits.publish[wrong]]] >= waits.begun_start[wrong]
     crashes = control.spans_of("crash", found.queue.keys)
     crashed = crashes.next_start(waits.queue[wrong], waits.begun_start[wrong]) < drained
-    return [viewed, returned & (settlements == 0), returned & (settlements > 1), crashed]
+    return [returned & (settlements == 0), returned & (settlements > 1), crashed]
 
 
 def _kept(

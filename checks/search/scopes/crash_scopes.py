@@ -7,6 +7,7 @@ loses power during operations, at each change that they make to the disk, even d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.spec.messages import Order, Priority
@@ -141,38 +142,31 @@ def _scopes_of_ends(
 ) -> Iterator[Scope]:
     """Yield the scopes in which a durable message has gone and must not come back."""
     subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
+    purged = Scope(
+        "a purge and a crash",
+        orders,
+        messages=1,
+        payloads=(PERSISTENT,),
+        durable=(True,),
+        consumers=0 if gets else 1,
+        kinds=() if gets else subscribers,
+        gets=gets,
+        settlements=("release",),
+        purges=True,
+        crashes=True,
+    )
     if gets or subscribers:
-        yield Scope(
-            "a settlement and a crash",
-            orders,
-            messages=1,
-            payloads=(PERSISTENT,),
-            durable=(True,),
-            consumers=0 if gets else 1,
-            kinds=() if gets else subscribers,
+        yield replace(
+            purged,
+            name="a settlement and a crash",
             gets=claims.gets,
             settlements=("acknowledge", "reject"),
-            crashes=True,
+            purges=False,
         )
-    for name, purges, deletes in (
-        ("a purge and a crash", True, False),
-        ("a deletion and a crash", False, True),
-    ):
-        if (purges and claims.purge) or (deletes and claims.delete):
-            yield Scope(
-                name,
-                orders,
-                messages=1,
-                payloads=(PERSISTENT,),
-                durable=(True,),
-                consumers=0 if gets else 1,
-                kinds=() if gets else subscribers,
-                gets=gets,
-                settlements=("release",),
-                purges=purges,
-                deletes=deletes,
-                crashes=True,
-            )
+    if claims.purge:
+        yield purged
+    if claims.delete:
+        yield replace(purged, name="a deletion and a crash", purges=False, deletes=True)
 
 
 def _scopes_of_cuts(

@@ -25,7 +25,6 @@ from typing import (
     TypeAlias,
     TypeVar,
     TypeVarTuple,
-    Unpack,
     cast,
 )
 
@@ -218,7 +217,7 @@ class Relation(_View, Generic[*Sorts]):
         """Let these be related, or not, after the action."""
         _assigned(self._symbol, cast("tuple[Term, ...]", indices), value)
 
-    def map(self, body: Callable[[Unpack[Sorts], Bool], Bool | bool]) -> Relation[*Sorts]:
+    def map(self, body: Callable[[*Sorts, Bool], Bool | bool]) -> Relation[*Sorts]:
         """Return the relation with `body(indices, old value)` for all indices."""
         return cast("Relation[*Sorts]", _mapped(self._symbol, body))
 
