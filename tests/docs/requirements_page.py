@@ -35,7 +35,7 @@ algorithm, for any number of messages and consumers ([proofs](../explanation/pro
 
 * **proved**: each step keeps the requirement, by the algorithm's own text; **in part** where the
   proof says which states are left out, and why;
-* **by construction**: true because of the way the algorithm's state is read, whatever it does;
+* **by construction**: true of any algorithm, because of the way its state is read;
 * **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
 * **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement.
 
