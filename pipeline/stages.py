@@ -1,6 +1,6 @@
 """The two stages of judging a history: message by message, then queue by queue.
 
-Both engines run exactly these: in memory on a whole history, or on Spark, part by part. The first
+Every engine runs exactly these: in memory on a whole history, or part by part. The first
 stage needs all records of each of its messages, the second all rows of each slice.
 """
 

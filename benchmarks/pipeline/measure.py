@@ -7,8 +7,9 @@ processor time and the peak memory. On a busy machine compare processor times.
     python benchmarks/pipeline/measure.py [--events N]... [--only NAME]... [--folder FOLDER]
 
 `floor` reads the columns that are judged and shuffles them once by message, `spark` judges on
-Spark, `alone` judges in one process, and `duckdb`, if it is installed, checks the rule of first in,
-first out in SQL. Existing histories are not made again.
+Spark, `alone` judges in processes of this machine, `memory` in one process that holds the whole
+history, and `duckdb`, if it is installed, checks the rule of first in, first out in SQL. Existing
+histories are not made again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.pipeline.traffic import Traffic, write
 from brokerproof.pipeline.alone import judged_alone, read
-from brokerproof.pipeline.spark.on_spark import PLAIN, judged_on_spark
+from brokerproof.pipeline.parts.judging import judged_in_parts
+from brokerproof.pipeline.processes import OnThisMachine
+from brokerproof.pipeline.spark.on_spark import PLAIN, OnSpark
 from brokerproof.pipeline.spark.session import session
 
 EVENTS = (1_000_000, 10_000_000)
@@ -51,15 +54,21 @@ def floor(folder: Path, scratch: Path) -> str:
 def on_spark(folder: Path, scratch: Path) -> str:
     """Judge everything on Spark."""
     with session("local[*]", scratch) as spark:
-        judgement = judged_on_spark(spark, [str(folder)])
+        judgement = judged_in_parts(OnSpark(spark, [str(folder)]))
     return f"{judgement.violations.num_rows} violations"
 
 
-def alone(folder: Path, scratch: Path) -> str:
+def in_memory(folder: Path, scratch: Path) -> str:
     """Judge everything in this process."""
     del scratch
     table = read(sorted(folder.glob("*.parquet")))
     return f"{judged_alone(table).violations.num_rows} violations"
+
+
+def alone(folder: Path, scratch: Path) -> str:
+    """Judge everything in processes of this machine."""
+    judgement = judged_in_parts(OnThisMachine(sorted(folder.glob("*.parquet")), scratch))
+    return f"{judgement.violations.num_rows} violations"
 
 
 FIFO = """
@@ -94,6 +103,7 @@ MEASURED: dict[str, Callable[[Path, Path], str]] = {
     "floor": floor,
     "spark": on_spark,
     "alone": alone,
+    "memory": in_memory,
     "duckdb": in_duckdb,
 }
 

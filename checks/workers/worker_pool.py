@@ -306,6 +306,22 @@ class WorkerPool(Generic[Result]):
         self._workers.remove(worker)
 
 
+def in_order(
+    work: Callable[[int, Tell], Result], tasks: int, jobs: int, tell: Tell
+) -> Iterator[Result | Lost]:
+    """Yield the results of tasks in their order; without a second process, in this one."""
+    if min(jobs, tasks) < 2 or not POSSIBLE:
+        for number in range(tasks):
+            yield work(number, tell)
+        return
+
+    def task(number: int, tell: Tell, _is_to_stop: Callable[[], bool]) -> Result:
+        return work(number, tell)
+
+    with WorkerPool(task, tasks, jobs) as pool:
+        yield from pool.results(tell, lambda: True)
+
+
 def _ending(status: int | None) -> str:
     if status is None:
         return "closed the pipe by which it reports"

@@ -1,7 +1,7 @@
 """`brokerproof trace check`: a recorded history, checked against the requirements.
 
-Owns the options and the choice of the engine: a history that fits in memory is judged in this
-process, which is faster, any other by Spark. Both engines give the same result.
+Owns the options and the choice of the engine. A short history is judged in this process, any other
+by several processes of this machine, or by Spark if that is asked for. All give the same result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import click
 import msgspec
@@ -32,7 +32,13 @@ from brokerproof.checks.report.verdict_file import candidate_record, verdict_fil
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.pipeline.alone import judged_alone, read
-from brokerproof.pipeline.commands.options import DURATIONS, duration, queue_options, spark_options
+from brokerproof.pipeline.commands.options import (
+    DURATIONS,
+    LOCAL,
+    duration,
+    queue_options,
+    spark_options,
+)
 from brokerproof.pipeline.explain.explanations import CLAIMS
 from brokerproof.pipeline.explain.history_report import (
     judged_requirements,
@@ -45,21 +51,21 @@ from brokerproof.pipeline.explain.history_report import (
 )
 from brokerproof.pipeline.explain.witnesses import witnesses_of, write_witnesses
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
+from brokerproof.pipeline.parts.judging import Engine as InParts
+from brokerproof.pipeline.parts.judging import judged_in_parts
+from brokerproof.pipeline.processes import OnThisMachine
 from brokerproof.pipeline.readers.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.readers.rejected_rows import Account
 from brokerproof.pipeline.readers.sources import SOURCES
 from brokerproof.pipeline.results import Judgement
-from brokerproof.pipeline.spark.on_spark import judged_on_spark
-from brokerproof.pipeline.spark.session import interruptibly, memory_mb, session
+from brokerproof.pipeline.spark.on_spark import OnSpark
+from brokerproof.pipeline.spark.session import interruptibly, session
 from brokerproof.pipeline.tables import SCHEMA, UnreadableHistory, file_and_line, records_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Engine: TypeAlias = Literal["auto", "alone", "spark"]
 
-BYTES_OF_A_RECORD: Final = 1024
-"""The memory for judging one record in this process, approximately."""
+SHORT: Final = 1_000_000
+"""The most records that this process judges by itself; each takes about 500 bytes of memory."""
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -76,7 +82,7 @@ Say: TypeAlias = Callable[[str], None]
     type=click.Choice(("auto", "alone", "spark")),
     default="auto",
     show_default=True,
-    help="Who judges: this process alone, or Spark; auto takes Spark where memory is too small.",
+    help="What judges: this machine alone, or Spark; auto takes Spark if --master names one.",
 )
 @spark_options
 @click.option(
@@ -149,6 +155,8 @@ def check(
     )
     make_folder(report)
     shown = sys.stderr.isatty() if progress is None else progress
+    if engine == "auto":
+        engine = "alone" if master == LOCAL else "spark"
     engines = Engines(engine, master, settings, scratch, begins_late, stalled_after)
     sys.exit(judge_history(asked, paths, form, engines, report, progress=shown).value)
 
@@ -157,8 +165,8 @@ def check(
 class Engines:
     """The engine that judges, where and how it works, and what it must know of the recording."""
 
-    engine: Engine = "auto"
-    master: str = "local[*]"
+    engine: Engine = "alone"
+    master: str = LOCAL
     settings: Mapping[str, str] = field(default_factory=dict)
     scratch: Path | None = None
     begins_late: bool = False
@@ -347,27 +355,30 @@ class _Task:
 
     def judged(self) -> tuple[Judgement, str]:
         """Return the judgement of the history, and the name of the engine."""
-        engine, master = self.engines.engine, self.engines.master
-        fits = self.read.records * BYTES_OF_A_RECORD < memory_mb() * (1 << 20) // 2
-        if engine == "alone" or (engine == "auto" and fits):
-            self.say(f"judging {self.read.records:,} records")
-            judgement = judged_alone(
-                read(self.read.parts),
-                begins_late=self.engines.begins_late,
-                known=self.known,
-                stalled_after=self.engines.stalled_after,
-            )
-            return judgement, "judged in memory"
+        self.say(f"judging {self.read.records:,} records")
+        if self.engines.engine == "alone":
+            return self._judged_here(), "judged on this machine"
         self.say("starting Spark")
-        with session(master, self.scratch, self.engines.settings) as spark:
-            self.say(f"judging {self.read.records:,} records")
-            judgement = interruptibly(spark, lambda: self._judged_by(spark))
-        return judgement, f"judged by Spark on {master}"
+        with session(self.engines.master, self.scratch, self.engines.settings) as spark:
+            on_spark = OnSpark(spark, [str(part) for part in self.read.parts])
+            judgement = interruptibly(spark, lambda: self._judged_in_parts(on_spark))
+        return judgement, f"judged by Spark on {self.engines.master}"
 
-    def _judged_by(self, spark: SparkSession) -> Judgement:
-        return judged_on_spark(
-            spark,
-            [str(part) for part in self.read.parts],
+    def _judged_here(self) -> Judgement:
+        if self.read.records > SHORT:
+            between = self.scratch / "between"
+            between.mkdir()
+            return self._judged_in_parts(OnThisMachine(self.read.parts, between))
+        return judged_alone(
+            read(self.read.parts),
+            begins_late=self.engines.begins_late,
+            known=self.known,
+            stalled_after=self.engines.stalled_after,
+        )
+
+    def _judged_in_parts(self, engine: InParts) -> Judgement:
+        return judged_in_parts(
+            engine,
             begins_late=self.engines.begins_late,
             known=self.known,
             stalled_after=self.engines.stalled_after,

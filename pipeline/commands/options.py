@@ -25,6 +25,9 @@ RABBITMQ: Final = (
 """A warning for users who describe a queue: RabbitMQ's numbers differ from those of a history."""
 
 
+LOCAL: Final = "local[*]"
+"""Spark's master that works on the cores of this machine."""
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -61,7 +64,7 @@ def spark_options(command: _Command) -> _Command:
     )(command)
     return click.option(
         "--master",
-        default="local[*]",
+        default=LOCAL,
         show_default=True,
         help="Where Spark works: on the cores of this machine, or the address of a cluster.",
     )(command)

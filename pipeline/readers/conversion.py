@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool, cores
+from brokerproof.checks.workers.worker_pool import Lost, Tell, cores, in_order
 from brokerproof.pipeline.readers.rejected_rows import Account, Chunk, Rejected
 from brokerproof.pipeline.readers.row_checks import checked
 from brokerproof.pipeline.readers.sources import Source, named_form, source_of
@@ -176,20 +176,15 @@ class _Several:
 
         `work` returns a line of text for an unreadable file.
         """
-        if min(self.processes, len(groups)) < 2 or not POSSIBLE:
-            for group in groups:
-                yield _readable(work(group, self._tell))
-            return
 
-        def task(number: int, tell: Tell, _is_to_stop: Callable[[], bool]) -> _Made | str:
+        def task(number: int, tell: Tell) -> _Made | str:
             return work(groups[number], tell)
 
-        with WorkerPool(task, len(groups), self.processes) as pool:
-            for made in pool.results(self._tell, lambda: True):
-                if isinstance(made, Lost):
-                    first = self.files[groups[made.task].start]
-                    raise UnreadableHistory(f"{first}: the process that read it {made.how}")
-                yield _readable(made)
+        for made in in_order(task, len(groups), self.processes, self._tell):
+            if isinstance(made, Lost):
+                first = self.files[groups[made.task].start]
+                raise UnreadableHistory(f"{first}: the process that read it {made.how}")
+            yield _readable(made)
 
     def _tell(self, file: str, rows: int) -> None:
         self.rows += rows

@@ -1,1 +1,1 @@
-"""The rules on Spark: the session, the two shuffles, and slices of hot queues."""
+"""The rules on Spark: the session, and the shuffles that bring the parts of a history together."""

@@ -346,7 +346,7 @@ def test_a_sound_tree_has_no_complaints(tmp_path: Path) -> None:
         ),
         (
             "pipeline/watch/state.py",
-            "from brokerproof.pipeline.spark.slices import summary",
+            "from brokerproof.pipeline.spark.on_spark import OnSpark",
             "watch may not import spark",
         ),
         (

@@ -19,6 +19,7 @@ import pytest
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.replay import Replay, rejudge
 from brokerproof.checks.search import counterexamples
+from brokerproof.pipeline.commands import check
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
 from tests.pipeline.recorders import recorded, table_of
@@ -97,6 +98,19 @@ def test_a_wrong_one_is_found_and_can_be_judged_again(tmp_path: Path, report: Pa
     again = run(report / "witnesses" / "fifo-order.jsonl", "--report", tmp_path / "again")
     assert again.exit_code == 1
     assert pq.read_table(tmp_path / "again" / "violations.parquet").to_pylist() == [row]
+
+
+def test_a_long_history_gives_the_same_report(
+    tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "night.jsonl", overtaking(), b"what?")
+    whole = run(path, "--report", report).output
+    monkeypatch.setattr(check, "judged_alone", None)
+    monkeypatch.setattr(check, "SHORT", 3)
+    in_parts = run(path, "--report", tmp_path / "parts").output
+    assert in_parts.replace(str(tmp_path / "parts"), str(report)) == whole
+    for name in ("violations.parquet", "coverage.parquet", "rejected.parquet"):
+        assert (tmp_path / "parts" / name).read_bytes() == (report / name).read_bytes()
 
 
 def test_what_cannot_be_read_is_rejected_with_its_place(tmp_path: Path, report: Path) -> None:

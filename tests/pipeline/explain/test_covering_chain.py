@@ -24,10 +24,10 @@ from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
 from brokerproof.spec.requirements import catalogue
 from tests.pipeline.covering_chains import history_of_a_chain
+from tests.pipeline.parts.test_slices import judged_in_slices
 from tests.pipeline.recorders import table_of
 from tests.pipeline.rules.brute_force import can_be_explained
 from tests.pipeline.rules.naive import judged_naively
-from tests.pipeline.spark.test_slices import judged_in_slices
 
 
 def of_a_chain(*, urgent: bool, left_by: int = 20, returned: bool = False) -> list[Record]:

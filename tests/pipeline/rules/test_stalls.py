@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click.testing
 import pytest
@@ -13,17 +12,11 @@ from msgspec.structs import replace
 from brokerproof.checks.commands.command_line import main
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.readers.json_lines import lines_of
-from brokerproof.pipeline.spark.on_spark import Sizes, judged_on_spark
-from brokerproof.pipeline.tables import write
 from brokerproof.spec.histories import Record
 from tests.pipeline.recorders import given, recorded, table_of
 from tests.pipeline.rules.naive import judged_naively
 from tests.pipeline.rules.naive_violations import Violation
 from tests.pipeline.rules.test_kernels_agree import recording
-from tests.pipeline.spark.sparks import spark_of_tests
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BOUND = 50
 PUBLISHED = Record(op="publish", queue="q", message="a", start=9, end=10)
@@ -218,25 +211,3 @@ def test_what_is_no_duration_is_refused_in_one_line(words: str, tmp_path: Path) 
     assert said.exit_code == 2
     assert "Traceback" not in said.output
     assert "--stalled-after" in said.output
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_of_tests(tmp_path_factory.mktemp("spark")) as session:
-        yield session
-
-
-@pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:::pyspark")
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_spark_finds_the_same_stalls(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [replace(e, run=f"r{seed}") for seed in range(20) for e in recording(seed)[0]]
-    write(tmp_path / "part.parquet", rows)
-    table = table_of(rows)
-    alone = judged_alone(table, stalled_after=60)
-    assert "stalled" in alone.violations.column("rule").to_pylist()
-    fine = Sizes(part=4000, hot=8, sampled=1)
-    path = str(tmp_path / "part.parquet")
-    found = judged_on_spark(spark, [path], stalled_after=60, sizes=fine)
-    assert found.violations.to_pylist() == alone.violations.to_pylist()
-    assert found.coverage == alone.coverage

@@ -16,8 +16,8 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.commands.command_line import main
-from brokerproof.pipeline.spark import on_spark
-from brokerproof.pipeline.spark.on_spark import Sizes
+from brokerproof.pipeline.parts.judging import Sizes
+from brokerproof.pipeline.spark.on_spark import OnSpark
 from brokerproof.spec.histories import Record
 from tests.pipeline.spark.clusters import Cluster, Worker, cluster
 from tests.pipeline.watch.test_watching import KEY, Key, in_files, recording
@@ -70,7 +70,7 @@ def judged_by(
     of: Cluster, history: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, bytes]:
     """Judge a history on a cluster that loses a worker in the middle."""
-    monkeypatch.setattr(on_spark.judged_on_spark, "__kwdefaults__", _in_small_parts())
+    monkeypatch.setattr(OnSpark.__init__, "__defaults__", (Sizes(part=300, hot=200, sampled=1),))
     over, lost = threading.Event(), threading.Event()
     loss = threading.Thread(target=lose, args=(of.workers[0], over, lost))
     loss.start()
@@ -90,11 +90,6 @@ def judged_by(
     assert lost.is_set(), "no worker was lost in the middle of the run"
     assert ran.exists(), "the workers ran another interpreter"
     return found
-
-
-def _in_small_parts() -> dict[str, object]:
-    defaults = on_spark.judged_on_spark.__kwdefaults__
-    return {**(defaults or {}), "sizes": Sizes(part=300, hot=200, sampled=1)}
 
 
 def watched(

@@ -10,10 +10,10 @@ import pytest
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.control import Control, named
 from brokerproof.pipeline.names import numbers
+from brokerproof.pipeline.parts import slices
+from brokerproof.pipeline.parts.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
-from brokerproof.pipeline.spark import slices
-from brokerproof.pipeline.spark.slices import Cuts, left_to, sliced, summary
 from brokerproof.pipeline.stages import by_message, by_queue, control_of
 from tests.pipeline.made_histories import history_table
 
