@@ -33,10 +33,12 @@ from brokerproof.spec.histories import CONTROL, Record
 FOLDER: Final = "witnesses"
 """The folder of witnesses, one file for each broken requirement."""
 
-ROWS_JUDGED_MAX: Final = 2_000_000
+ROWS_JUDGED_MAX: Final = 500_000
 """The limit of rows judged, over all trials, to find rows that can be left out."""
-TRIALS_MAX: Final = 120
+TRIALS_MAX: Final = 40
 """The limit of trials with rows left out."""
+ROWS_SMALL: Final = 10_000
+"""More rows than that are judged only if fewer do not show the violation."""
 ROWS_OF_QUEUE_MAX: Final = 200_000
 """If fewer do not show it, the records of a whole queue are taken, up to this number."""
 
@@ -153,21 +155,18 @@ def _witness(
     The records of the messages concerned are enough, except for rules about a whole queue.
     """
     history = ds.dataset([str(part) for part in parts])
-    best: Witness | None = None
-    for about in (_about(found, history), *_about_all(found, history)):
-        records = _chosen(found, history, about, known)
+    tried: list[tuple[_Trial, _Found]] = []
+    for records in _choices(found, history, known):
+        if records.num_rows > ROWS_SMALL and any(said[0] for _, said in tried):
+            break
         for begins_late in (False, True)[: 1 + judgement.begins_late]:
             asked = records if begins_late else _published(records, found, judgement)
-            each = _reduced(_Trial(found, asked, judgement.stalled_after, begins_late))
-            if each.is_shown and not each.besides:
-                return each
-            if best is None or (each.is_shown, -len(each.besides)) > (
-                best.is_shown,
-                -len(best.besides),
-            ):
-                best = each
-    assert best is not None
-    return best
+            trial = _Trial(found, asked, judgement.stalled_after, begins_late)
+            said = trial.judged(trial.everything)
+            if said[0] and not said[1]:
+                return _tidied(trial, trial.everything, said)
+            tried.append((trial, said))
+    return _reduced(*next((each for each in tried if each[1][0]), tried[0]))
 
 
 # The records of a violation.
@@ -210,40 +209,63 @@ def _never_given(history: ds.Dataset, of_queue: pc.Expression) -> set[str]:
     return {each.as_py() for each in published - given}
 
 
-def _about_all(found: Violation, history: ds.Dataset) -> Iterator[pc.Expression]:
-    """Yield the condition for all messages and gets of a queue, if these are not too many."""
-    of_queue = (ds.field("run") == found.run) & (ds.field("queue") == found.queue)
-    about = of_queue & ~_is_control()
-    if history.count_rows(filter=about) <= ROWS_OF_QUEUE_MAX:
-        yield about
+def _choices(found: Violation, history: ds.Dataset, known: KnownQueues) -> Iterator[pa.Table]:
+    """Yield records that may show a violation, few first.
+
+    First come those of its messages, with the control records of their subscribers; then with those
+    of all subscribers of the queue; then all records of the queue, if these are not too many.
+    """
+    of_run, of_queue = ds.field("run") == found.run, ds.field("queue") == found.queue
+    control = history.to_table(columns=SCHEMA.names, filter=of_run & _is_control()).cast(SCHEMA)
+    messages = _read(history, _about(found, history))
+    yield _together(found, messages, control, known, of_messages=True)
+    yield _together(found, messages, control, known, of_messages=False)
+    every = of_run & of_queue & ~_is_control()
+    if history.count_rows(filter=every) <= ROWS_OF_QUEUE_MAX:
+        yield _together(found, _read(history, every), control, known, of_messages=False)
+
+
+def _read(history: ds.Dataset, about: pc.Expression) -> pa.Table:
+    return history.to_table(columns=SCHEMA.names, filter=about).cast(SCHEMA)
 
 
 def _is_control() -> pc.Expression:
     return ds.field("op").isin(sorted(CONTROL))
 
 
-def _chosen(
-    found: Violation, history: ds.Dataset, about: pc.Expression, known: KnownQueues
+def _together(
+    found: Violation,
+    messages: pa.Table,
+    control: pa.Table,
+    known: KnownQueues,
+    *,
+    of_messages: bool,
 ) -> pa.Table:
-    """Return these records with their queue's control records and declaration, by time."""
-    of_run = ds.field("run") == found.run
-    messages = history.to_table(columns=SCHEMA.names, filter=about).cast(SCHEMA)
-    control = history.to_table(columns=SCHEMA.names, filter=of_run & _is_control()).cast(SCHEMA)
-    concerned = control.filter(pa.array(_concerned(found, control, messages)))
+    """Return records with their queue's control records and declaration, by time.
+
+    `of_messages` leaves out those of subscribers that have nothing to do with the records.
+    """
+    concerned = _concerned(found, control, messages, of_messages=of_messages)
+    concerned_rows = control.filter(pa.array(concerned))
     facts, made = known.facts(found.queue), []
-    is_declared = pc.any(pc.equal(concerned.column("op"), "declare")).as_py()
+    is_declared = pc.any(pc.equal(concerned_rows.column("op"), "declare")).as_py()
     if facts.declared and not is_declared:
         said = batch_of([facts.declaration(found.run, found.queue)], [NOWHERE])
         made = [pa.Table.from_batches([said])]
-    table = pa.concat_tables([*made, concerned, messages])
+    table = pa.concat_tables([*made, concerned_rows, messages])
     return table.sort_by([("start", "ascending"), (PLACE, "ascending")])
 
 
-def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[bool]:
-    """Return which control records concern the queue."""
+def _concerned(
+    found: Violation, control: pa.Table, messages: pa.Table, *, of_messages: bool
+) -> list[bool]:
+    """Return which control records concern the queue, or only the subscribers of the messages."""
     rows = [record for batch in control.to_batches() for record in records_of(batch)]
     columns = (messages.column(name).to_pylist() for name in ("queue", "consumer", "channel"))
-    there = [*zip(*columns, strict=True), *((r.queue, r.consumer, r.channel) for r in rows)]
+    there = [*zip(*columns, strict=True)]
+    # A get without an answer may have taken a message until its channel is closed.
+    others = (r for r in rows if not of_messages or r.op == "get")
+    there += ((r.queue, r.consumer, r.channel) for r in others)
     subscribers = {
         subscriber for queue, subscriber, _ in there if queue == found.queue and subscriber
     }
@@ -265,7 +287,7 @@ def _concerned(found: Violation, control: pa.Table, messages: pa.Table) -> list[
             case "close":
                 # A lost channel may have taken an answer with it, of any queue.
                 is_open = record.channel not in subscribed and record.outcome != "ok"
-                return is_open or record.channel in channels
+                return (is_open and not of_messages) or record.channel in channels
             case _:
                 # The last known record of a run may be about another queue.
                 is_last = RULES[found.rule].by_time and record.start == found.late[1]
@@ -297,6 +319,11 @@ class _Trial:
     begins_late: bool
     trials: int = 0
     rows: int = 0
+
+    @property
+    def everything(self) -> Marks:
+        """The choice of all records."""
+        return np.ones(self.records.num_rows, dtype=np.bool_)
 
     def _judgement(self, kept: Marks) -> Judgement:
         table = self.records.filter(pa.array(kept))
@@ -337,16 +364,16 @@ def _is_same(found: Violation, row: dict[str, Any]) -> bool:
     )
 
 
-def _reduced(trial: _Trial) -> Witness:
-    """Return the records, without some if they also break other requirements.
+def _reduced(trial: _Trial, at_first: _Found) -> Witness:
+    """Return the records, without some since they also break other requirements at first.
 
     First it leaves out one unit at a time if that lowers the number of broken requirements: a whole
     message, then single records. Next it leaves out everything not needed, in halves first. If
     neither helps, nothing is left out.
     """
-    everything = kept = np.ones(trial.records.num_rows, dtype=np.bool_)
-    at_first = said = trial.judged(kept)
-    if not said[0] or not said[1]:
+    everything = kept = trial.everything
+    said = at_first
+    if not said[0]:
         return _tidied(trial, kept, said)
     units = list(_units(trial))
     for unit in units:
@@ -384,7 +411,10 @@ def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
 
 
 def _units(trial: _Trial) -> Iterator[Ints]:
-    """Yield the units to leave out: the rows of each other message, then each single row."""
+    """Yield the units to leave out: the rows of each other message, then each single row.
+
+    Of the single rows, those of messages come first.
+    """
     of_message: dict[str, list[int]] = {}
     names = trial.records.column("message").to_pylist()
     for row, name in enumerate(names):
@@ -392,5 +422,5 @@ def _units(trial: _Trial) -> Iterator[Ints]:
             of_message.setdefault(name, []).append(row)
     for rows in of_message.values():
         yield np.array(rows, dtype=np.int64)
-    for row in range(len(names)):
+    for row in sorted(range(len(names)), key=lambda row: names[row] is None):
         yield np.array([row], dtype=np.int64)

@@ -24,7 +24,7 @@ from tests.pipeline.covering_chains import history_of_a_chain
 from tests.pipeline.explain.test_explanations import SHOWN
 from tests.pipeline.plain_queues import BROKEN_BY, Fault, Shape
 from tests.pipeline.random_histories import simulated
-from tests.pipeline.recorders import blurred, given, published, sharp, table_of
+from tests.pipeline.recorders import blurred, given, published, recorded, sharp, table_of
 from tests.pipeline.rules.test_unanswered_gets import losses
 
 BOUND = 60
@@ -198,6 +198,37 @@ def test_what_would_break_more_is_left_out(tmp_path: Path) -> None:
         assert (each.is_shown, each.besides) == (True, frozenset())
         assert set(judged_alone(each.records).violations["requirement"].to_pylist()) == {name}
     assert found["fifo-order"].records.num_rows == 5
+
+
+def test_subscribers_that_have_nothing_to_do_with_it_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [
+        recorded("consume", at, at + 1, consumer=f"other {at}", channel=f"of {at}")
+        for at in range(70, 90)
+    ]
+    found = witnesses_in(overtaking(*others), tmp_path, None)["fifo-order"]
+    assert found.is_shown
+    assert found.records.num_rows == len(overtaking())
+    choices = witnesses._choices
+    monkeypatch.setattr(witnesses, "_choices", lambda *asked: [*choices(*asked)][1:])
+    found = witnesses_in(overtaking(*others), tmp_path, None)["fifo-order"]
+    assert found.records.num_rows == len(overtaking(*others))
+
+
+def test_a_get_without_an_answer_is_kept_with_what_ends_it(tmp_path: Path) -> None:
+    """While its channel may be open, it may have taken the message that was lost."""
+    records = [
+        Record(op="declare", queue="q", start=0, end=0),
+        recorded("get", 1, None, consumer="g", channel="of g", outcome="unknown"),
+        Record(op="close", channel="of g", start=2, end=3),
+        Record(op="publish", queue="q", message="lost", start=4, end=5),
+        Record(op="drained", queue="q", start=10, end=11),
+    ]
+    found = witnesses_in(records, tmp_path, None)["nothing-lost"]
+    assert found.records.num_rows == len(records)
+    without = table_of([each for each in records if each.op != "close"])
+    assert not judged_alone(without).violations.num_rows
 
 
 def test_what_cannot_be_shown_by_itself_is_said_to_break_more(tmp_path: Path) -> None:
