@@ -6,6 +6,7 @@ Unprintable characters are first shown as codes, since a candidate chooses its i
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -27,6 +28,9 @@ from brokerproof.checks.trace.moves import visible
 BIN_WIDTH: Final = 10
 HEIGHT: Final = 48
 """The size of a bin in a picture of traffic. All coordinates are whole numbers."""
+
+CLOCK_LEAST: Final = 10**17
+"""A history whose times begin here or later counts nanoseconds of a clock, others perhaps steps."""
 
 STATUS = {0: "kept", 1: "broken", 3: "inconclusive"}
 
@@ -76,6 +80,7 @@ def page(record: VerdictFile) -> bytes:
         drawn=drawn,
         pictures=pictures,
         height=HEIGHT,
+        bin_width=BIN_WIDTH,
     )
     return text.encode("utf-8")
 
@@ -88,43 +93,67 @@ class _BinMark(NamedTuple):
 
 
 class _TrafficSeries(NamedTuple):
-    """A series: its name, its greatest value, and its outline, a step for each bin."""
+    """A series: its name, its greatest value in words, and its outline, a step for each bin."""
 
     name: str
-    most: int
+    most: str
     outline: str
 
 
 class _TrafficPicture(NamedTuple):
-    """The picture of one queue."""
+    """The picture of one queue; `begin`, `end` and `bin` are its axis in words."""
 
     traffic: TrafficRecord
     width: int
     rows: tuple[_TrafficSeries, ...]
     marks: tuple[_BinMark, ...]
-
-    @property
-    def last(self) -> int:
-        """The end of the last bin."""
-        return self.traffic.first + self.traffic.bin_width * len(self.traffic.depth)
+    begin: str
+    end: str
+    bin: str
 
 
 def _picture_of(traffic: TrafficRecord) -> _TrafficPicture:
     """Return the picture of a queue's traffic."""
+    is_clock = traffic.first >= CLOCK_LEAST
     series = (
-        ("waiting messages", traffic.depth),
-        ("deliveries in a bin", traffic.deliveries),
-        ("longest wait", traffic.longest_wait),
+        ("waiting messages", traffic.depth, False),
+        ("deliveries in a bin", traffic.deliveries, False),
+        ("longest wait", traffic.longest_wait, is_clock),
     )
     return _TrafficPicture(
         traffic,
         BIN_WIDTH * len(traffic.depth),
         tuple(
-            _TrafficSeries(name, max(values, default=0), _outline(values))
-            for name, values in series
+            _TrafficSeries(name, _length(max(values, default=0), is_time), _outline(values))
+            for name, values, is_time in series
         ),
-        tuple(_marks(traffic)),
+        tuple(_marks(traffic, is_clock)),
+        _moment(traffic.first, is_clock),
+        _moment(traffic.first + traffic.bin_width * len(traffic.depth), is_clock),
+        _length(traffic.bin_width, is_clock),
     )
+
+
+def _moment(time: int, is_clock: bool) -> str:
+    """Return a time in words: of a clock in UTC, to the millisecond."""
+    if not is_clock:
+        return f"{time:,}"
+    seconds, rest = divmod(time, 10**9)
+    day = dt.datetime.fromtimestamp(seconds, dt.UTC)
+    return f"{day:%Y-%m-%d %H:%M:%S}.{rest // 10**6:03} UTC"
+
+
+def _length(value: int, is_time: bool) -> str:
+    """Return a number in words; one of nanoseconds in the greatest unit of which it has one.
+
+    >>> _length(2_345_678, True)
+    '2.35 ms'
+    """
+    units = ((3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"), (1000, "µs"))
+    for size, unit in units:
+        if is_time and value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:,} ns" if is_time else f"{value:,}"
 
 
 def _outline(values: Sequence[int]) -> str:
@@ -135,9 +164,9 @@ def _outline(values: Sequence[int]) -> str:
     return f"M0 {HEIGHT}{''.join(steps)}V{HEIGHT}z"
 
 
-def _marks(traffic: TrafficRecord) -> Iterator[_BinMark]:
+def _marks(traffic: TrafficRecord, is_clock: bool) -> Iterator[_BinMark]:
     for number, many in enumerate(traffic.violations):
         if many:
             begins = traffic.first + number * traffic.bin_width
             verb = "1 violation" if many == 1 else f"{many:,} violations"
-            yield _BinMark(number * BIN_WIDTH, f"{verb} from {begins:,} on")
+            yield _BinMark(number * BIN_WIDTH, f"{verb} from {_moment(begins, is_clock)} on")

@@ -460,6 +460,23 @@ def test_the_page_has_a_picture_of_the_traffic(tmp_path: Path, report: Path) -> 
     assert backwards == broken
 
 
+def test_the_axis_of_a_clock_has_its_units(tmp_path: Path, report: Path) -> None:
+    drawings = []
+    for begin in (0, 1_700_000_000_000_000_000):
+        records = [
+            msgspec.structs.replace(each, start=begin + each.start, end=begin + (each.end or 0))
+            for each in overtaking()
+        ]
+        run(written(tmp_path / "night.jsonl", records), "--report", report)
+        drawings += re.findall(r"<figure.*?</figure>", (report / "report.html").read_text(), 16)
+    by_steps, by_clock = drawings
+    assert "2023" not in by_steps
+    assert "<span>1 in a bin</span>" in by_steps
+    assert "<span>2023-11-14 22:13:20.000 UTC</span>" in by_clock
+    assert "<span>1 ns in a bin</span>" in by_clock
+    assert "<title>1 violation from 2023-11-14 22:13:20.000 UTC on</title>" in by_clock
+
+
 def test_the_picture_does_not_grow_with_the_history(tmp_path: Path, report: Path) -> None:
     sizes = []
     for many in (100, 4_000):
