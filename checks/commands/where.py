@@ -142,7 +142,7 @@ def _proof(binding: ByModel) -> str:
         prover.Proof, f"proof-{binding.model}", prover.prove, trace(CATALOGUE[binding.model].model)
     )
     if kept is None:
-        return f"not decided yet: brokerproof prove {binding.model}"
+        return f"not proved on this machine yet; run: brokerproof prove {binding.model}"
     return next(each.outcome for each in kept.stated if each.name == binding.statement)
 
 
@@ -158,7 +158,7 @@ def theorems(name: str, *, deciding: bool = False) -> Iterator[tuple[str, str]]:
     """
     for model, carried, proof in _refinements(deciding):
         if name in carried:
-            undecided = f"not decided yet: brokerproof prove {model}"
+            undecided = f"not proved on this machine yet; run: brokerproof prove {model}"
             yield model, said_of(proof, name, carried[name]) if proof else undecided
 
 

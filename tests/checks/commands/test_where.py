@@ -124,6 +124,9 @@ def test_what_was_proved_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     statement = "pointer-passes-nothing-of-interest"
     line = f"  held by: model pointer-queue: {statement}, "
-    assert f"{line}not decided yet: brokerproof prove pointer-queue" in lines_about("PTR-1")
+    assert (
+        f"{line}not proved on this machine yet; run: brokerproof prove pointer-queue"
+        in lines_about("PTR-1")
+    )
     assert CliRunner().invoke(main, ["prove", "pointer-queue"]).exit_code == 0
     assert f"{line}proved" in lines_about("PTR-1")
