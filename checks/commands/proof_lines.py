@@ -231,8 +231,10 @@ def bounded_lines(found: Bounded) -> Iterator[str]:
 _OUTCOMES = {
     "reachable": "a run breaks",
     "induction": "induction is lost for",
+    "promise": "the ledger is broken:",
     "refinement": "the refinement is lost for",
     "requirement": "a requirement says otherwise:",
+    "label": "no more than its label is lost:",
     "equivalent": "the same model",
     "survivor": "survives:",
 }

@@ -2,10 +2,13 @@
 
 Owns the outcome of each mutant (`mutants` makes them), not its printing. In this order, a mutant is
 refuted by a broken invariant or counter (*reachable*, or by a single step *induction*), is
-*equivalent*, weakens a labelled guard (*requirement*), fails a *refinement*, changes a labelled
-guard of the next step (*requirement*), or breaks a leads-to property (`progress`). Labelled guards
-need no invariant: the gate checks candidates by them, and planted faults check the gate. Any other
-mutant survives: no statement covers that part. Initial values and axioms are in `frame`.
+*equivalent*, fails a *refinement*, changes a labelled guard of the next step (*requirement*), or
+breaks a leads-to property (`progress`). A weaker labelled guard breaks an invariant of the model's
+ledger that states its requirement (*promise*), or nothing but its own *label*. Any other mutant
+survives: no statement covers that part. Initial values and axioms are in `frame`.
+
+A ledger is the same model with more state, which remembers what happened. It has the model's
+guards, so a mutant has the same name there.
 
 Each query has a limit in Z3's own steps, so the outcome depends on no clock. At the limit, an
 invariant counts as kept: no mutant is refuted by a timeout.
@@ -17,7 +20,7 @@ import dataclasses
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -50,7 +53,15 @@ from brokerproof.models.language.prove.z3_queries import (
     taken,
 )
 
-__all__ = ["Attack", "JudgedMutant", "attack", "explained", "reasons_of"]
+__all__ = [
+    "Attack",
+    "JudgedMutant",
+    "attack",
+    "explained",
+    "promises_lost",
+    "reasons_of",
+    "weaker_guards",
+]
 
 
 Explained: TypeAlias = dict[str, dict[str, int]]
@@ -113,6 +124,7 @@ def attack(
     system: System,
     reasons: str = "",
     refuter: Refuter | None = None,
+    ledger: System | None = None,
     report: Callable[[JudgedMutant], None] | None = None,
 ) -> Attack:
     """Judge every mutant; `reasons` say by place why surviving mutants are equivalent."""
@@ -126,9 +138,13 @@ def attack(
             "mutant cannot lose what there is not"
         )
     judged = []
-    where = held(system)
+    where, remembered = held(system), weaker_guards(ledger) if ledger else {}
+    if ledger and (unlike := weaker_guards(system).keys() ^ remembered.keys()):
+        raise ModelError(f"{ledger.name} has other guards than {system.name}: {min(unlike)}")
     for mutant in mutants(system):
-        if isinstance(mutant, Mutant):
+        if isinstance(mutant, Mutant) and mutant.guard:
+            found = _judged_guard(system, mutant, ledger, remembered.get(mutant.name))
+        elif isinstance(mutant, Mutant):
             found = _judged(system, mutant, refuter, where)
         else:
             found = judged_frame(system, mutant, refuter, where)
@@ -140,19 +156,16 @@ def attack(
     return Attack(system.name, tuple(judged), expected, time.perf_counter() - started)
 
 
+def weaker_guards(system: System) -> dict[str, Mutant]:
+    """Return the mutants that drop or weaken a labelled guard, by name."""
+    return {each.name: each for each in mutants(system) if isinstance(each, Mutant) and each.guard}
+
+
 def _judged(
     system: System, mutant: Mutant, refuter: Refuter | None, where: tuple[Held, ...]
 ) -> JudgedMutant:
-    lost = _lost(system, mutant.action)
-    if lost:
-        run = reached(mutant.within(system))
-        if run:
-            return JudgedMutant(mutant.name, "reachable", (run.invariant,), run.trace)
-        return JudgedMutant(mutant.name, "induction", *lost)
-    if _is_equivalent(system, mutant):
-        return JudgedMutant(mutant.name, "equivalent")
-    if mutant.guard:
-        return JudgedMutant(mutant.name, "requirement", (mutant.guard,))
+    if found := _refuted_or_equivalent(system, mutant):
+        return found
     if refuter and (broken := refuter(mutant.within(system))):
         return JudgedMutant(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
@@ -160,12 +173,41 @@ def _judged(
     return judged_in_the_end(mutant.name, mutant.within(system), where)
 
 
+def _judged_guard(
+    system: System, mutant: Mutant, ledger: System | None, remembered: Mutant | None
+) -> JudgedMutant:
+    if found := _refuted_or_equivalent(system, mutant):
+        return found
+    if ledger and remembered and (broken := promises_lost(ledger, remembered)):
+        return JudgedMutant(mutant.name, "promise", broken)
+    return JudgedMutant(mutant.name, "label", (mutant.guard,))
+
+
+def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | None:
+    lost = _lost(system, mutant.action, system.invariants)
+    if lost:
+        run = reached(mutant.within(system))
+        if run:
+            return JudgedMutant(mutant.name, "reachable", (run.invariant,), run.trace)
+        return JudgedMutant(mutant.name, "induction", *lost)
+    if _is_equivalent(system, mutant):
+        return JudgedMutant(mutant.name, "equivalent")
+    return None
+
+
+def promises_lost(ledger: System, mutant: Mutant) -> tuple[str, ...]:
+    """Return the invariants that state the requirement of a guard, and that the mutant breaks."""
+    promises = [each for each in ledger.invariants if mutant.guard in each.states]
+    lost = [(each.name, _lost(ledger, mutant.action, [each])) for each in promises]
+    return tuple(name for name, found in lost if found and name in found[0])
+
+
 Lost: TypeAlias = tuple[tuple[str, ...], tuple[Step, ...]]
 """The statements that an action breaks, with a state and the step if they are known."""
 
 
-def _lost(system: System, action: Action) -> Lost | None:
-    """Return an invariant or a counter that the action does not keep.
+def _lost(system: System, action: Action, statements: Iterable[Statement]) -> Lost | None:
+    """Return one of the invariants, or a counter, that the action does not keep.
 
     Small scopes come first, because Z3 decides there, and again in other sizes if the general proof
     fails. A statement that is neither proved nor refuted counts as kept: no mutant is refuted by a
@@ -174,7 +216,7 @@ def _lost(system: System, action: Action) -> Lost | None:
     changed = Mutant("", system.action(action.name), action).within(system)
     broken: dict[Statement | Ghost, Bool] = {
         statement: negation(after(statement.term, action.updates))
-        for statement in system.invariants
+        for statement in statements
         if _symbols(statement.term) & action.updates.keys()
     }
     broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}

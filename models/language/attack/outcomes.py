@@ -10,7 +10,14 @@ from brokerproof.models.language.core.systems import System
 from brokerproof.models.language.core.traces import Step
 
 MutantOutcome: TypeAlias = Literal[
-    "reachable", "induction", "equivalent", "refinement", "requirement", "survivor"
+    "reachable",
+    "induction",
+    "promise",
+    "equivalent",
+    "refinement",
+    "requirement",
+    "label",
+    "survivor",
 ]
 
 SIZES = (2, 3)
@@ -22,7 +29,8 @@ class JudgedMutant:
     """A mutant's name, its outcome, the reasons for that, and the run or step that shows it.
 
     `by` names the invariants, proof obligations or requirements. For a surviving mutant it has the
-    reasons why those of its place are equivalent, or is empty if none is known.
+    reasons why those of its place are equivalent, or is empty if none is known. A weaker guard that
+    breaks nothing but its own label, which says no more than that the guard was there, is "label".
     """
 
     name: str

@@ -37,13 +37,22 @@ def initial(method: Method) -> Method:
     return _role("initial", None)(method)
 
 
-def invariant(name: str, *, by: tuple[str, ...] = ()) -> Callable[[Method], Method]:
+def invariant(
+    name: str, *, by: tuple[str, ...] = (), states: tuple[str, ...] = ()
+) -> Callable[[Method], Method]:
     """Mark a method that returns a formula which holds in every reachable state.
 
     It holds for all values of the method's parameters. It is proved from itself and all other
     invariants. If that is too much for Z3, `by` names a sufficient selection, which is tried first.
+    `states` has the ids of the requirements that the formula states, as labels of guards do.
     """
-    return _by(_role("invariant", name), by)
+    role: Callable[[Method], Method] = _by(_role("invariant", name), by)
+
+    def mark(method: Method) -> Method:
+        method.__model_states__ = states  # type: ignore[attr-defined]
+        return role(method)
+
+    return mark
 
 
 def _by(role: Callable[[Method], Method], names: tuple[str, ...]) -> Callable[[Method], Method]:

@@ -520,8 +520,8 @@ def _stated(
     with run(model.symbols_) as traced:
         term = quantify("forall", elements, lift(method(instance, *elements), Bool))
     _changes_nothing(model, name, traced)
-    by = getattr(method, "__model_by__", ())
-    return Statement(name, inspect.getdoc(method) or "", term, by)
+    by, states = getattr(method, "__model_by__", ()), getattr(method, "__model_states__", ())
+    return Statement(name, inspect.getdoc(method) or "", term, by, states)
 
 
 def _elements(method: Callable[..., object]) -> tuple[Term, ...]:

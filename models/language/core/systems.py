@@ -50,12 +50,14 @@ class Statement:
     """A named formula: an invariant or an axiom.
 
     `by` names the invariants from which, with itself, an invariant is proved, if they suffice.
+    `states` has the ids of the requirements that an invariant states.
     """
 
     name: str
     doc: str
     term: Bool
     by: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from brokerproof.models.contract.core import Contract
 from brokerproof.models.language import (
     Bool,
     Family,
+    Int,
     Map,
     Model,
     Relation,
@@ -110,10 +111,64 @@ def test_a_guard_that_an_invariant_needs_is_refuted_by_a_run() -> None:
     assert [step.action for step in judged.witness] == ["", "light"]
 
 
-def test_a_guard_that_is_a_promise_is_held_by_the_gate_and_an_update_by_what_it_changes() -> None:
+def test_a_label_alone_says_little_and_an_update_is_held_by_the_labels_that_it_changes() -> None:
     found = outcomes()
-    assert found["light: worn-lamps-stay-dark: dropped"] == "requirement"
+    assert found["light: worn-lamps-stay-dark: dropped"] == "label"
     assert found["light: worn: stays as it was"] == "requirement"
+
+
+class LampsRemembered(Lamps):
+    """The same lamps, with the number of times that each was lit."""
+
+    times: Map[Lamp, Int]
+
+    @initial
+    def dark(self) -> None:
+        """None was lit."""
+        super().dark()
+        self.times.fill(0)
+
+    @action
+    def light(self, lamp: Lamp) -> None:
+        """Light it, and count that."""
+        super().light(lamp)
+        self.times[lamp] = self.times[lamp] + 1
+
+    @invariant("lit-once", states=("worn-lamps-stay-dark",))
+    def lit_once(self, lamp: Lamp) -> Bool:
+        """A lamp is lit once, and then it is worn."""
+        return self.times[lamp] == ite(self.worn[lamp], 1, 0)
+
+
+class LampsMiscounted(LampsRemembered):
+    """A ledger that states the requirement of no guard."""
+
+    @invariant("lit-once")
+    def lit_once(self, lamp: Lamp) -> Bool:
+        """A lamp is lit once."""
+        return self.times[lamp] == ite(self.worn[lamp], 1, 0)
+
+
+class LampsForbidden(LampsRemembered):
+    """A ledger that forbids a little more than the model."""
+
+    @action
+    def unplug(self, lamp: Lamp) -> None:
+        """Unplug it where it was lit."""
+        require(self.worn[lamp], "lit-lamps-are-unplugged")
+        super().unplug(lamp)
+
+
+def test_a_weaker_guard_breaks_the_promise_of_the_ledger_that_states_it() -> None:
+    def judged(ledger: type[Lamps]) -> tuple[str, tuple[str, ...]]:
+        found = attack(trace(Lamps), ledger=trace(ledger)).judged
+        [weaker] = [each for each in found if each.place == "light: worn-lamps-stay-dark"]
+        return weaker.outcome, weaker.by
+
+    assert judged(LampsRemembered) == ("promise", ("lit-once",))
+    assert judged(LampsMiscounted) == ("label", ("worn-lamps-stay-dark",))
+    with pytest.raises(ModelError, match="other guards than Lamps: unplug: lit-lamps"):
+        judged(LampsForbidden)
 
 
 def test_what_does_the_same_is_no_mutant() -> None:
