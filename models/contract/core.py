@@ -13,10 +13,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from brokerproof.models.contract.core_invariants import ContractInvariants
 from brokerproof.models.contract.core_state import (
     Channel,
     Consumer,
+    ContractState,
     Entry,
     Mode,
     Origin,
@@ -36,7 +36,7 @@ from brokerproof.models.language import (
 __all__ = ["Channel", "Consumer", "Contract", "Entry", "Mode", "Origin", "Queue", "Status"]
 
 
-class Contract(ContractInvariants):
+class Contract(ContractState):
     """The behaviours that a conforming broker may show."""
 
     # The actions of clients.

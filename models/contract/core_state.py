@@ -1,7 +1,7 @@
 """The state of the contract: its families and variables, and the terms that its guards use.
 
-Owns the state that `core.py` changes and `core_invariants.py` describes; actions and requirements
-are there. A get is a consumer that lives for one operation. `wants` says which entries concern a
+Owns the state that `core.py` changes, and the invariants about it; actions and requirements are
+there. A get is a consumer that lives for one operation. `wants` says which entries concern a
 consumer at all: those of its queue.
 
 A browser's place is not visible, so the state keeps what can be known of it. An entry that a
@@ -31,6 +31,7 @@ from brokerproof.models.language import (
     counts,
     implies,
     initial,
+    invariant,
     ite,
 )
 
@@ -81,7 +82,7 @@ class Mode(Enumeration):
 
 
 class ContractState(Model):
-    """The state of the contract, its rigid symbols, and the terms of its guards."""
+    """The state of the contract, its rigid symbols, the terms of its guards, and its invariants."""
 
     before: Order[Entry]
     home: Fixed[Entry, Queue]
@@ -259,3 +260,49 @@ class ContractState(Model):
     def works_within_a_window(self, who: Consumer) -> Bool:
         """Whether the consumer has a window and has begun to use it."""
         return self.limited[who] & self.served[who]
+
+    # Statements about every state that a conforming broker can be in.
+
+    @invariant("holders-acknowledge")
+    def holders_acknowledge(self, e: Entry) -> Bool:
+        """Only a consumer that acknowledges holds messages; a browser never does."""
+        return implies(
+            self.status[e] == Status.ACQUIRED, self.mode[self.holder[e]] == Mode.ACKNOWLEDGE
+        )
+
+    @invariant("window-is-never-exceeded", states=("credit-not-exceeded",))
+    def window_is_never_exceeded(self, c: Consumer) -> Bool:
+        """A consumer's unsettled messages fit its window."""
+        return implies(
+            self.limited[c] & (self.mode[c] == Mode.ACKNOWLEDGE),
+            self.unsettled[c] <= self.limit[c],
+        )
+
+    @invariant("absent-is-unknown")
+    def absent_is_unknown(self, c: Consumer, e: Entry) -> Bool:
+        """An unpublished entry has not returned, and no browser has passed it."""
+        return implies(
+            self.status[e] == Status.ABSENT,
+            ~self.has_returned(e) & ~self.excused[c, e] & ~self.behind[c, e],
+        )
+
+    @invariant("shown-is-excused")
+    def shown_is_excused(self, c: Consumer, e: Entry) -> Bool:
+        """An entry that a browser was shown, or that is behind its place, is excused."""
+        return implies(self.shown[c, e] | self.behind[c, e], self.excused[c, e])
+
+    @invariant("a-browser-repeats-only-what-it-may")
+    def repeats_only_what_it_may(self, c: Consumer, e: Entry) -> Bool:
+        """An entry once shown to a browser stays behind it, unless arrivals let it repeat it.
+
+        That never happens on a FIFO queue, and a release lets it repeat nothing.
+        """
+        may = self.may_repeat[c, e]
+        return implies(self.fifo[self.home[e]], ~may) & implies(
+            self.shown[c, e], self.behind[c, e] | may
+        )
+
+    @invariant("came-back-has-returned")
+    def came_back_has_returned(self, c: Consumer, e: Entry) -> Bool:
+        """An entry that came back behind a browser's place had been acquired by a consumer."""
+        return implies(self.came_back[c, e], self.has_returned(e))

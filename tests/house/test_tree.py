@@ -71,8 +71,8 @@ SMALL_FOR = {
         pipeline/rounds/threads.py reference/addresses.py
         reference/front/registrations.py""",
     "statements, apart from the actions that they are about": """
-        models/contract/core_invariants.py models/contract/jobs_invariants.py
-        models/rabbitmq/paging_index_tables.py models/qpid/pull_queue_refines_contract.py""",
+        models/contract/jobs_invariants.py models/rabbitmq/paging_index_tables.py
+        models/qpid/pull_queue_refines_contract.py""",
     "a list that joins several folders": "checks/report/forms.py",
 }
 """The small modules that one other imports, by the reason why they are apart."""
