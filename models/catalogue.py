@@ -18,6 +18,7 @@ from brokerproof.models.activemq import (
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract import jobs as job_contract
 from brokerproof.models.contract import lawful_differences as lawful_contract
+from brokerproof.models.contract import ledger
 from brokerproof.models.contract import whole as whole_contract
 from brokerproof.models.contract.core_state import Group
 from brokerproof.models.language.core.model import Model
@@ -45,10 +46,14 @@ from brokerproof.models.rabbitmq import (
 
 @dataclass(frozen=True)
 class Listed:
-    """A model and the scope of its exploration: some hundred thousand states, or a few million."""
+    """A model and the scope of its exploration: some hundred thousand states, or a few million.
+
+    `ledger` is the same model with more state, which remembers what happened, for proofs alone.
+    """
 
     model: type[Model]
     scope: Scope
+    ledger: type[Model] | None = None
 
 
 _SMALL: Final = {
@@ -85,6 +90,7 @@ CATALOGUE: dict[str, Listed] = {
             },
             range(3),
         ),
+        ledger.LedgerOfContract,
     ),
     "whole-contract": Listed(
         whole_contract.WholeContract,

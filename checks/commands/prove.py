@@ -18,10 +18,10 @@ from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from brokerproof.models.language.prove.cache import Cache
-    from brokerproof.models.language.prove.prover import InvariantProof
+    from brokerproof.models.language.prove.prover import InvariantProof, Proof
     from brokerproof.models.language.prove.refinement import Standing
 
 Standings: TypeAlias = "dict[str, dict[str, Standing]]"
@@ -99,10 +99,26 @@ def _show(lines: Iterable[str]) -> None:
 
 
 def _prove(name: str, cache: Cache, standings: Standings) -> bool:
+    listed = CATALOGUE[name]
+    system = trace(listed.model)
+    proof = _state(system, f"proof-{name}", cache)
+    complete = proof.complete
+    if listed.ledger:
+        click.echo("  and with a ledger of what clients have seen:")
+        shown = [each.name for each in proof.stated]
+        complete = (
+            _state(trace(listed.ledger), f"ledger-{name}", cache, shown).complete and complete
+        )
+    refined = _refine(name, cache, standings)
+    swapped = _swap(system, cache)
+    return bool(system.invariants) and complete and refined and swapped
+
+
+def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()) -> Proof:
+    """Prove the statements of a system, and show all but the known ones."""
     from brokerproof.models.language.prove import prover  # noqa: PLC0415
     from brokerproof.models.language.prove.shape import complaints  # noqa: PLC0415
 
-    system = trace(CATALOGUE[name].model)
     for complaint in complaints(system):
         click.echo(f"  Z3 may not decide everything: {complaint}")
     width = max((len(statement.name) for statement in system.invariants), default=0)
@@ -111,18 +127,17 @@ def _prove(name: str, cache: Cache, standings: Standings) -> bool:
 
     def report(proof: InvariantProof) -> None:
         shown.append(proof.name)
-        _show(proof_lines.invariant_lines(proof, width, properties.get(proof.name)))
+        if proof.name not in known:
+            _show(proof_lines.invariant_lines(proof, width, properties.get(proof.name)))
 
-    proof = cache.kept(prover.Proof, f"proof-{name}", prover.prove, system, report=report)
+    proof = cache.kept(prover.Proof, kept_as, prover.prove, system, report=report)
     if not shown:
         for each in proof.stated:
             report(each)
     _show(proof_lines.possibility_lines(proof))
     _show(proof_lines.idle_lines(system))
     _show(proof_lines.unproved_lines(system))
-    refined = _refine(name, cache, standings)
-    swapped = _swap(system, cache)
-    return bool(system.invariants) and proof.complete and refined and swapped
+    return proof
 
 
 def _refine(name: str, cache: Cache, standings: Standings) -> bool:
@@ -181,7 +196,8 @@ def _attack(name: str, cache: Cache) -> bool:
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
 
-    model = CATALOGUE[name].model
+    listed = CATALOGUE[name]
+    model, ledger = listed.model, trace(listed.ledger) if listed.ledger else None
     system, refuter = trace(model), None
     for refinement in REFINEMENTS.values():
         below, above = issubclass(refinement.concrete, model), refinement.abstract is model
@@ -201,7 +217,7 @@ def _attack(name: str, cache: Cache) -> bool:
 
     try:
         found = cache.kept(
-            Attack, f"attack-{name}", attack, system, reasons, refuter, report=report
+            Attack, f"attack-{name}", attack, system, reasons, refuter, ledger, report=report
         )
     except KeyboardInterrupt:
         _show(proof_lines.mutant_lines(judged))
