@@ -5,12 +5,15 @@ python -m tests.docs.requirements_page
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from brokerproof.checks.commands.where import planted_faults, theorems
+from brokerproof.models.contract.ledger import LedgerOfContract
 from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.language.attack.mutation_testing import promises_lost, weaker_guards
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.refinements import REFINEMENTS, carried_by
 from brokerproof.spec.requirements import catalogue
@@ -37,7 +40,12 @@ algorithm, for any number of messages and consumers ([proofs](../explanation/pro
   proof says which states are left out, and why;
 * **by construction**: true of any algorithm, because of the way its state is read;
 * **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
-* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement.
+* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement;
+  the ledger is the core's too.
+
+The column after that names the invariants over the ledger of what clients have seen that state the
+requirement, each with the number of weaker guards that break it: `prove --attack contract` drops or
+weakens the guard in each possible way, and shows what each change breaks.
 
 The last column has the planted fault that `check` finds in the fewest steps, with their number, and
 how many faults are planted against the requirement. `brokerproof where ID` shows all of them, with
@@ -50,7 +58,7 @@ Made by `python -m tests.docs.requirements_page`; a test compares.
 
 def page() -> str:
     """Return the page; what is not proved yet is proved first, which takes minutes."""
-    return "\n".join([INTRODUCTION, *rows(standings)]) + "\n"
+    return "\n".join([INTRODUCTION, *rows(standings, broken_promises)]) + "\n"
 
 
 def standings(label: str) -> dict[str, str]:
@@ -58,15 +66,35 @@ def standings(label: str) -> dict[str, str]:
     return {model: said.partition(":")[0] for model, said in theorems(label, deciding=True)}
 
 
-def rows(standing: Callable[[str], Mapping[str, str]]) -> Iterator[str]:
+def promises(label: str) -> dict[str, int]:
+    """Return the invariants that state a requirement, each with 0."""
+    return {each.name: 0 for each in trace(LedgerOfContract).invariants if label in each.states}
+
+
+def broken_promises(label: str) -> dict[str, int]:
+    """Return the invariants that state a requirement, and how many weaker guards break each."""
+    ledger = trace(LedgerOfContract)
+    found = Counter(promises(label))
+    for mutant in weaker_guards(ledger).values():
+        if mutant.guard == label:
+            found.update(promises_lost(ledger, mutant))
+    return found
+
+
+def rows(
+    standing: Callable[[str], Mapping[str, str]], broken: Callable[[str], Mapping[str, int]]
+) -> Iterator[str]:
     """Yield the lines of the table."""
     assert ALGORITHMS.keys() == REFINEMENTS.keys(), "each refinement has a column"
     carried = carried_by(trace(WholeContract))
-    yield "| requirement | guard of | " + " | ".join(ALGORITHMS.values()) + " | planted fault |"
-    yield "| --- " * (len(ALGORITHMS) + 3) + "|"
+    headings = ["requirement", "guard of", *ALGORITHMS.values(), "weaker guards break"]
+    yield f"| {' | '.join(headings)} | planted fault |"
+    yield "| --- " * (len(headings) + 1) + "|"
     for label in (*CORE, *(each for each in carried if each not in CORE)):
         said = standing(label)
         cells = [said.get(model, NOT_ASKED) for model in ALGORITHMS]
+        stated = [f"`{name}` ({many})" for name, many in broken(label).items()]
+        cells.append(", ".join(stated) or NOT_ASKED)
         yield _row(label, carried[label], cells)
 
 
