@@ -270,7 +270,7 @@ class ContractState(Model):
             self.status[e] == Status.ACQUIRED, self.mode[self.holder[e]] == Mode.ACKNOWLEDGE
         )
 
-    @invariant("window-is-never-exceeded", states=("credit-not-exceeded",))
+    @invariant("window-is-never-exceeded")
     def window_is_never_exceeded(self, c: Consumer) -> Bool:
         """A consumer's unsettled messages fit its window."""
         return implies(

@@ -211,10 +211,6 @@ class Ledger(Contract):
         """Whether the reader has no window, or holds less than fits it."""
         return ~self.limited[self.reader] | (self.unsettled[self.reader] < self.limit[self.reader])
 
-    def has_closed_window(self) -> Bool:
-        """Whether the reader's window is 0."""
-        return self.limited[self.reader] & (self.limit[self.reader] == 0)
-
     def was_never_away(self, e: Entry) -> Bool:
         """Whether no consumer had the message while the reader looked on."""
         return (self.deliveries[e] == 0) | (self.waits_since[e] < self.came_at)
@@ -268,10 +264,12 @@ class LedgerOfContract(Ledger):
         waited = self.waits_for_the_reader(f) & (self.waits_since[f] < self.seen_at[e])
         return ~(waited & self.before(f, e) & known & ~self.browses())
 
-    @invariant("a-closed-window-lets-nothing-through", states=("credit-not-exceeded",))
-    def closed_window(self) -> Bool:
-        """A reader with a window of 0 was never served."""
-        return implies(self.has_closed_window(), self.served_at == 0)
+    @invariant("no-window-is-exceeded", states=("credit-not-exceeded",))
+    def no_window_is_exceeded(self) -> Bool:
+        """A reader with a window holds no more than fits it, and with one of 0 was never served."""
+        held, limit = self.unsettled[self.reader], self.limit[self.reader]
+        kept = (held <= limit) & implies(limit == 0, self.served_at == 0)
+        return implies(self.limited[self.reader], kept)
 
     @invariant("an-empty-get-left-nothing-waiting", states=("get-finds",))
     def empty_get(self, e: Entry) -> Bool:
@@ -386,7 +384,8 @@ class LedgerOfContract(Ledger):
     def follows_the_reader(self, e: Entry) -> Bool:
         """The reader is there where the contract says so, and holds none that it cannot."""
         holds = (self.status[e] == Status.ACQUIRED) & (self.holder[e] == self.reader)
-        never = self.has_closed_window() | (self.mode[self.reader] != Mode.ACKNOWLEDGE)
+        closed = self.limited[self.reader] & (self.limit[self.reader] == 0)
+        never = closed | (self.mode[self.reader] != Mode.ACKNOWLEDGE)
         return (
             (self.there == self.consuming[self.reader])
             & implies(self.there, self.came_at > 0)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from brokerproof.checks.commands import where
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.commands.where import ROOT, lines_about
+from brokerproof.models.contract.ledger import LedgerOfContract
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.refinements import REFINEMENTS
@@ -49,6 +50,15 @@ def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
     labels = {guard.label for each in trace(WholeContract).actions for guard in each.guards}
     for name in labels & catalogue().keys():
         assert any(line.startswith("  guard: models/contract/") for line in told[name]), name
+
+
+def test_a_guard_of_the_core_leads_to_the_promise_that_states_it(
+    told: dict[str, list[str]],
+) -> None:
+    for name in catalogue():
+        promises = [line for line in told[name] if line.startswith("  promise: models/contract/")]
+        stated = [each for each in trace(LedgerOfContract).invariants if name in each.states]
+        assert bool(promises) == bool(stated), name
 
 
 def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(

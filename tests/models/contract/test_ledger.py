@@ -183,14 +183,20 @@ class Reader:
 
 
 def shown_by_walks(ledger: System, frames: int) -> set[str]:
-    """Return the weaker guards that add a step to some random walk, which breaks a promise."""
+    """Return the weaker guards that add a step to some random walk, which breaks a promise.
+
+    Those that forbid the same are not tried: they add no step to any walk.
+    """
     contract, draw = reading("core"), random.Random(1)  # noqa: S311 - walks, not secrets
     left: dict[str, dict[str, Pointwise]] = {}
     for mutant in guard_changes(contract.system):
-        left.setdefault(mutant.original.name, {})[mutant.name] = changed(contract, mutant)
+        if mutant.name not in EQUIVALENT:
+            left.setdefault(mutant.original.name, {})[mutant.name] = changed(contract, mutant)
     remembered = weaker_guards(ledger)
     shown: set[str] = set()
     for _ in range(frames):
+        if not any(left.values()):
+            break
         frame = random_frame(contract, draw)
         readers = [Reader(ledger, frame, number) for number in range(frame.sizes[1])]
         for steps, world, step in itertools.chain(*(walked(contract, frame, draw) for _ in "1234")):
@@ -287,7 +293,7 @@ class TellsAnything(LedgerOfContract):
         (MissesNone, "a-browser-skips-nothing"),
         (HasNoRoom, "rest-leaves-no-consumer-wanting"),
         (HasNoRoom, "rest-has-shown-a-browser-all"),
-        (HasRoom, "a-closed-window-lets-nothing-through"),
+        (HasRoom, "no-window-is-exceeded"),
         (NothingIsThere, "a-drain-leaves-nothing"),
         (NothingIsThere, "rest-leaves-no-consumer-wanting"),
         (TakesAny, "what-is-seen-is-wanted"),
