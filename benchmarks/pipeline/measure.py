@@ -29,9 +29,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.pipeline.traffic import Traffic, write
 from brokerproof.pipeline.alone import judged_alone, read
-from brokerproof.pipeline.parts.judging import judged_in_parts
-from brokerproof.pipeline.processes import OnThisMachine
-from brokerproof.pipeline.spark.on_spark import PLAIN, OnSpark
+from brokerproof.pipeline.parts.judging import OF_MESSAGES, judged_in_parts
+from brokerproof.pipeline.processes import Processes
+from brokerproof.pipeline.spark.on_spark import OnSpark
 from brokerproof.pipeline.spark.session import session
 
 EVENTS = (1_000_000, 10_000_000)
@@ -45,7 +45,7 @@ def floor(folder: Path, scratch: Path) -> str:
     with session("local[*]", scratch) as spark:
         history = spark.read.parquet(str(folder))
         parts = max(2, history.count() // PART_ROWS)
-        columns = history.select("op", "mode", "outcome", "persistent", "redelivered", *PLAIN)
+        columns = history.select(*OF_MESSAGES)
         shuffled = columns.repartition(parts, "run", "queue", "message")
         shuffled.write.format("noop").mode("overwrite").save()
     return ""
@@ -54,7 +54,7 @@ def floor(folder: Path, scratch: Path) -> str:
 def on_spark(folder: Path, scratch: Path) -> str:
     """Judge everything on Spark."""
     with session("local[*]", scratch) as spark:
-        judgement = judged_in_parts(OnSpark(spark, [str(folder)]))
+        judgement = judged_in_parts(OnSpark(spark), sorted(folder.glob("*.parquet")))
     return f"{judgement.violations.num_rows} violations"
 
 
@@ -67,7 +67,7 @@ def in_memory(folder: Path, scratch: Path) -> str:
 
 def alone(folder: Path, scratch: Path) -> str:
     """Judge everything in processes of this machine."""
-    judgement = judged_in_parts(OnThisMachine(sorted(folder.glob("*.parquet")), scratch))
+    judgement = judged_in_parts(Processes(scratch), sorted(folder.glob("*.parquet")))
     return f"{judgement.violations.num_rows} violations"
 
 

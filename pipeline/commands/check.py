@@ -53,7 +53,7 @@ from brokerproof.pipeline.explain.witnesses import witnesses_of, write_witnesses
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues, QueueFacts
 from brokerproof.pipeline.parts.judging import Engine as InParts
 from brokerproof.pipeline.parts.judging import judged_in_parts
-from brokerproof.pipeline.processes import OnThisMachine
+from brokerproof.pipeline.processes import Processes
 from brokerproof.pipeline.readers.conversion import SHOWN_MAX, Converted, convert
 from brokerproof.pipeline.readers.rejected_rows import Account
 from brokerproof.pipeline.readers.sources import SOURCES
@@ -360,15 +360,14 @@ class _Task:
             return self._judged_here(), "judged on this machine"
         self.say("starting Spark")
         with session(self.engines.master, self.scratch, self.engines.settings) as spark:
-            on_spark = OnSpark(spark, [str(part) for part in self.read.parts])
-            judgement = interruptibly(spark, lambda: self._judged_in_parts(on_spark))
+            judgement = interruptibly(spark, lambda: self._judged_in_parts(OnSpark(spark)))
         return judgement, f"judged by Spark on {self.engines.master}"
 
     def _judged_here(self) -> Judgement:
         if self.read.records > SHORT:
             between = self.scratch / "between"
             between.mkdir()
-            return self._judged_in_parts(OnThisMachine(self.read.parts, between))
+            return self._judged_in_parts(Processes(between))
         return judged_alone(
             read(self.read.parts),
             begins_late=self.engines.begins_late,
@@ -379,6 +378,7 @@ class _Task:
     def _judged_in_parts(self, engine: InParts) -> Judgement:
         return judged_in_parts(
             engine,
+            self.read.parts,
             begins_late=self.engines.begins_late,
             known=self.known,
             stalled_after=self.engines.stalled_after,

@@ -74,6 +74,7 @@ SMALL_FOR = {
         models/contract/jobs_invariants.py models/rabbitmq/paging_index_tables.py
         models/qpid/pull_queue_refines_contract.py""",
     "a list that joins several folders": "checks/report/forms.py",
+    "one engine of several": "pipeline/spark/on_spark.py",
 }
 """The small modules that one other imports, by the reason why they are apart."""
 LONG_CLASSES = {

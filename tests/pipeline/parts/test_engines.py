@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,13 +15,13 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.errors import CannotRun
-from brokerproof.pipeline import processes
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.streams import TWICE
 from brokerproof.pipeline.intervals.traffic import QUEUES
 from brokerproof.pipeline.parts import judging
-from brokerproof.pipeline.parts.judging import Engine, Sizes, judged_in_parts, seen_by
-from brokerproof.pipeline.processes import OnThisMachine
+from brokerproof.pipeline.parts.judging import Engine, judged_in_parts
+from brokerproof.pipeline.parts.looks import Sizes, look_at, seen_by
+from brokerproof.pipeline.processes import Processes
 from brokerproof.pipeline.readers.blocks import BYTE_ORDER_MARK
 from brokerproof.pipeline.readers.conversion import convert
 from brokerproof.pipeline.results import Judgement
@@ -51,9 +51,6 @@ COARSE = Sizes()
 FINE = Sizes(part=4000, hot=8, sampled=1)
 """Each queue is cut into slices of a few rows."""
 
-Open: TypeAlias = Callable[[list[Path], Sizes], Engine]
-"""Returns an engine for a history in files."""
-
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -62,14 +59,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(params=["one process", "two processes", "spark"])
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     if request.param == "spark":
-        session: SparkSession = request.getfixturevalue("spark")
-        return lambda files, sizes: OnSpark(session, [str(path) for path in files], sizes)
-    jobs = 1 if request.param == "one process" else 2
-    return lambda files, sizes: OnThisMachine(
-        files, tmp_path_factory.mktemp("between"), sizes, jobs
-    )
+        return OnSpark(request.getfixturevalue("spark"))
+    return Processes(made(tmp_path / "between"), jobs=1 if request.param == "one process" else 2)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +102,7 @@ def assert_alike(one: Judgement, other: Judgement) -> None:
 
 
 def test_a_history_is_judged_as_it_is_alone(
-    opened: Open, history: pa.Table, parts: list[Path]
+    engine: Engine, history: pa.Table, parts: list[Path]
 ) -> None:
     alone = judged_alone(history)
     assert alone.violations.num_rows
@@ -119,39 +112,41 @@ def test_a_history_is_judged_as_it_is_alone(
     assert alone.clock_step is not None
     assert len(alone.bins.keys) == QUEUES
     assert all(sum(column.to_pylist()) for column in alone.traffic.columns)
-    assert_alike(judged_in_parts(opened(parts, COARSE)), alone)
+    assert_alike(judged_in_parts(engine, parts, sizes=COARSE), alone)
 
 
 @pytest.mark.thorough
-def test_so_is_one_whose_queues_are_cut(opened: Open, history: pa.Table, parts: list[Path]) -> None:
-    cuts = seen_by(opened(parts, FINE).looks(), FINE).cuts
+def test_so_is_one_whose_queues_are_cut(
+    engine: Engine, history: pa.Table, parts: list[Path]
+) -> None:
+    cuts = seen_by([look_at(history, FINE.sampled)], FINE).cuts
     assert max(len(times) for times in cuts.at.values()) > 4
     told: list[str] = []
-    judgement = judged_in_parts(opened(parts, FINE), progress=told.append)
+    judgement = judged_in_parts(engine, parts, sizes=FINE, progress=told.append)
     assert any("slices again" in each for each in told)
     assert_alike(judgement, judged_alone(history))
 
 
 def test_without_what_is_left_to_slices_it_would_miss_some(
-    opened: Open, history: pa.Table, parts: list[Path], monkeypatch: pytest.MonkeyPatch
+    engine: Engine, history: pa.Table, parts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judging, "left_to", lambda summaries, _: summaries.slice(0, 0))
-    missed = judged_in_parts(opened(parts, FINE)).violations.num_rows
+    missed = judged_in_parts(engine, parts, sizes=FINE).violations.num_rows
     assert 0 < missed < judged_alone(history).violations.num_rows
 
 
 @pytest.mark.parametrize("sizes", [COARSE, Sizes(part=30, hot=8, sampled=1)])
 def test_losses_in_several_parts_are_counted_against_all_gets(
-    opened: Open, tmp_path: Path, sizes: Sizes
+    engine: Engine, tmp_path: Path, sizes: Sizes
 ) -> None:
     records = losses(100, gets=1)
     write(tmp_path / "part.parquet", records)
-    judgement = judged_in_parts(opened([tmp_path / "part.parquet"], sizes))
+    judgement = judged_in_parts(engine, [tmp_path / "part.parquet"], sizes=sizes)
     assert judgement.violations.num_rows == 99
     assert_alike(judgement, judged_alone(table_of(records)))
 
 
-def test_recordings_in_all_forms_are_judged_alike(opened: Open, tmp_path: Path) -> None:
+def test_recordings_in_all_forms_are_judged_alike(engine: Engine, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for path in RECORDINGS:
@@ -163,32 +158,32 @@ def test_recordings_in_all_forms_are_judged_alike(opened: Open, tmp_path: Path) 
     table = pa.table(names | {"start": clock, "end": clock, "run": ["by clock"] * 2})
     pq.write_table(table, folder / "clock.parquet")
     done = convert([folder], None, tmp_path / "table")
-    judgement = judged_in_parts(opened(done.parts, COARSE))
+    judgement = judged_in_parts(engine, done.parts, sizes=COARSE)
     whole = pa.concat_tables([pq.read_table(part) for part in done.parts])
     assert {"by clock", str(folder / "spans.jsonl.gz")} <= {run for run, _ in judgement.queues}
     assert_alike(judgement, judged_alone(whole))
 
 
 def test_what_was_there_before_is_rejected(
-    opened: Open, history: pa.Table, parts: list[Path]
+    engine: Engine, history: pa.Table, parts: list[Path]
 ) -> None:
-    late = judged_in_parts(opened(parts, COARSE), begins_late=True)
+    late = judged_in_parts(engine, parts, sizes=COARSE, begins_late=True)
     assert_alike(late, judged_alone(history, begins_late=True))
 
 
 @pytest.mark.thorough
-def test_messages_that_wait_too_long_are_found(opened: Open, tmp_path: Path) -> None:
+def test_messages_that_wait_too_long_are_found(engine: Engine, tmp_path: Path) -> None:
     rows = [replace(e, run=f"r{seed}") for seed in range(20) for e in recording(seed)[0]]
     write(tmp_path / "part.parquet", rows)
     alone = judged_alone(table_of(rows), stalled_after=60)
     assert "stalled" in alone.violations.column("rule").to_pylist()
-    found = judged_in_parts(opened([tmp_path / "part.parquet"], FINE), stalled_after=60)
+    found = judged_in_parts(engine, [tmp_path / "part.parquet"], sizes=FINE, stalled_after=60)
     assert_alike(found, alone)
 
 
-def test_a_history_without_rows_is_judged(opened: Open, tmp_path: Path) -> None:
+def test_a_history_without_rows_is_judged(engine: Engine, tmp_path: Path) -> None:
     write(tmp_path / "part.parquet", [])
-    found = judged_in_parts(opened([tmp_path / "part.parquet"], COARSE))
+    found = judged_in_parts(engine, [tmp_path / "part.parquet"], sizes=COARSE)
     assert_alike(found, judged_alone(table_of([])))
 
 
@@ -201,11 +196,11 @@ def test_a_process_that_is_killed_ends_the_check_with_one_line(
 
     this = os.getpid()
     assert_alike(
-        judged_in_parts(OnThisMachine(parts, made(tmp_path / "a"), jobs=2)), judged_alone(history)
+        judged_in_parts(Processes(made(tmp_path / "a"), jobs=2), parts), judged_alone(history)
     )
-    monkeypatch.setattr(processes, "judged_messages", killed)
+    monkeypatch.setattr(judging, "by_message", killed)
     with pytest.raises(CannotRun, match=r"judged a part of the history was ended by SIGKILL"):
-        judged_in_parts(OnThisMachine(parts, made(tmp_path / "b"), jobs=2))
+        judged_in_parts(Processes(made(tmp_path / "b"), jobs=2), parts)
 
 
 def made(folder: Path) -> Path:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click.testing
@@ -16,8 +17,9 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.commands.command_line import main
-from brokerproof.pipeline.parts.judging import Sizes
-from brokerproof.pipeline.spark.on_spark import OnSpark
+from brokerproof.pipeline.commands import check
+from brokerproof.pipeline.parts.judging import judged_in_parts
+from brokerproof.pipeline.parts.looks import Sizes
 from brokerproof.spec.histories import Record
 from tests.pipeline.spark.clusters import Cluster, Worker, cluster
 from tests.pipeline.watch.test_watching import KEY, Key, in_files, recording
@@ -28,6 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
+SMALL = Sizes(part=300, hot=200, sampled=1)
 KILLS = 10
 KILLED_WITHIN_S = 15.0
 
@@ -70,7 +73,7 @@ def judged_by(
     of: Cluster, history: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, bytes]:
     """Judge a history on a cluster that loses a worker in the middle."""
-    monkeypatch.setattr(OnSpark.__init__, "__defaults__", (Sizes(part=300, hot=200, sampled=1),))
+    monkeypatch.setattr(check, "judged_in_parts", partial(judged_in_parts, sizes=SMALL))
     over, lost = threading.Event(), threading.Event()
     loss = threading.Thread(target=lose, args=(of.workers[0], over, lost))
     loss.start()
