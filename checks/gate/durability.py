@@ -151,12 +151,16 @@ def _confirm(run: GateRun, new: dict[str, Run], crashable: Crashable) -> None:
             return
         run.progress(f"durability: shortening {requirement}", 0)
         try:
-            run.evidence.broken[requirement] = _confirmed(run, crashable, seen)
+            found = _confirmed(run, crashable, seen)
         except CannotStart as error:
             run.evidence.keep(
                 _counterexample(run, Run((), Breach("protocol", str(error))), NO_RESET)
             )
             return
+        if run.may_be_late(seen, found.again):
+            del run.evidence.broken[requirement]
+        else:
+            run.evidence.broken[requirement] = found
 
 
 def _confirmed(run: GateRun, crashable: Crashable, seen: Run) -> Counterexample:

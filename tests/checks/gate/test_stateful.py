@@ -22,13 +22,18 @@ from brokerproof.checks.gate import gate, stateful
 from brokerproof.checks.gate.gate import Budget, Report, run_stateful
 from brokerproof.checks.gate.gate_run import Clock, GateRun
 from brokerproof.checks.gate.stateful import WAITING, Sampling, sample
+from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.draws import MESSAGES_MAX
 from brokerproof.checks.search.findings import Run
+from brokerproof.checks.search.root_cause import Repeated, RootCause
 from brokerproof.checks.subjects import OnTheWire, Subject
+from brokerproof.checks.verdicts import Outcome, judge
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 from brokerproof.spec.protocol.operations import Publish
+from brokerproof.spec.requirements import catalogue
 
 if TYPE_CHECKING:
     from brokerproof.spec.protocol.candidate import Candidate
@@ -99,6 +104,30 @@ def test_a_shorter_form_that_does_not_recur_is_not_kept(monkeypatch: pytest.Monk
     assert len(found.steps) > 2
     assert found.again is not None
     assert found.again[0] == found.again[1]
+
+
+@pytest.mark.parametrize(
+    ("action", "times", "wire", "is_broken"),
+    [
+        ("quiesce", 0, ON_THE_WIRE, False),
+        ("quiesce", 1, ON_THE_WIRE, True),
+        ("quiesce", 0, None, True),
+        ("deliver", 0, ON_THE_WIRE, True),
+    ],
+    ids=["once on the wire", "twice on the wire", "once in this process", "in the wrong order"],
+)
+def test_what_came_late_once_on_the_wire_is_doubted(
+    action: str, times: int, wire: OnTheWire | None, *, is_broken: bool
+) -> None:
+    subject = Subject("late", broker().hello(), broker, in_process=True, wire=wire)
+    report = Report("late", "late", "1", 0)
+    run = GateRun(subject, Budget(), Clock(None), report, lambda *_: None)
+    seen = RootCause(Run((), Breach("credit-used", action)), Repeated(times, 3))
+    run.keep_finding(seen, Certificate(grade="not certified", reason="a test"))
+    assert ("credit-used" in run.evidence.broken) == is_broken
+    verdict = {v.requirement.id: v for v in judge(catalogue(), CLAIMS, run.evidence)}["credit-used"]
+    assert verdict.outcome is (Outcome.BROKEN if is_broken else Outcome.INCONCLUSIVE)
+    assert ("the machine may have been too busy" in verdict.reason) != is_broken
 
 
 def drawn_beside(constants: Sequence[int]) -> list[int]:
