@@ -23,6 +23,7 @@ from brokerproof.models.language import (
     Int,
     Map,
     Model,
+    Value,
     action,
     axiom,
     forall,
@@ -34,7 +35,7 @@ from brokerproof.models.language import (
     ranked,
     require,
 )
-from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.core.terms import disjunction, integer
 
 LOWERS = "what-reports-work-lowers-the-measure"
 ENDS = "the-measure-is-not-negative"
@@ -63,15 +64,6 @@ class Part(Enumeration):
     Q4: ClassVar[Part]
 
 
-class Whole(Enumeration):
-    """The whole queue with its length; there is exactly one."""
-
-    IT: ClassVar[Whole]
-
-
-IT = Whole.IT
-
-
 class Call(Enumeration):
     """The progress of a call; the two kinds of contents go in either order."""
 
@@ -96,7 +88,7 @@ def ranked_by_the_call(reduction: PagingReduction, pending: Bool | bool = True) 
         reduction.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST),
         pages,
         pages | reduction.is_at(Call.LOOKS),
-        reduction.quota[IT],
+        reduction.quota,
         pending=pending,
         words="the parts of the call that are left, then the quota of the present part",
     )
@@ -110,21 +102,21 @@ class PagingReduction(Model):
     most: Int
 
     length: Map[Part, Int]
-    total: Map[Whole, Int]
-    in_ram: Map[Whole, Int]
-    ram_acks: Map[Whole, Int]
-    disk_acks: Map[Whole, Int]
-    pending: Map[Whole, Int]
-    target: Map[Whole, Int]
+    total: Value[Int]
+    in_ram: Value[Int]
+    ram_acks: Value[Int]
+    disk_acks: Value[Int]
+    pending: Value[Int]
+    target: Value[Int]
 
-    call: Map[Whole, Call]
-    quota: Map[Whole, Int]
-    pushable: Map[Whole, Int]
-    permits: Map[Whole, Int]
-    worked: Map[Whole, Bool]
-    is_done: Map[Whole, Bool]
-    contents_before: Map[Whole, Int]
-    positions_before: Map[Whole, Int]
+    call: Value[Call]
+    quota: Value[Int]
+    pushable: Value[Int]
+    permits: Value[Int]
+    worked: Value[Bool]
+    is_done: Value[Bool]
+    contents_before: Value[Int]
+    positions_before: Value[Int]
 
     @axiom("batches-and-segments-hold-something")
     def hold_something(self) -> Bool:
@@ -134,24 +126,18 @@ class PagingReduction(Model):
     @initial
     def empty(self) -> None:
         """No message is there, and no call has been made."""
-        for number in (
-            *(self.length, self.total, self.in_ram, self.ram_acks, self.disk_acks, self.pending),
-            *(self.target, self.quota, self.pushable, self.permits),
-            *(self.contents_before, self.positions_before),
-        ):
-            number.fill(0)
-        self.call.fill(Call.RESTS)
-        self.worked.fill(False)
-        self.is_done.fill(False)
+        self.length.fill(0)
+        self.total = self.in_ram = self.ram_acks = self.disk_acks = self.pending = 0
+        self.target = self.quota = self.pushable = self.permits = 0
+        self.contents_before = self.positions_before = 0
+        self.call = Call.RESTS
+        self.worked = self.is_done = False
 
     # Terms.
 
     def is_at(self, *calls: Call) -> Bool:
         """Whether the call is at one of these points."""
-        found = self.call[IT] == calls[0]
-        for call in calls[1:]:
-            found = found | (self.call[IT] == call)
-        return found
+        return disjunction(self.call == call for call in calls)
 
     def pages_pending(self) -> Bool:
         """Whether contents of pending messages leave now."""
@@ -163,7 +149,7 @@ class PagingReduction(Model):
 
     def contents(self) -> Int:
         """Return the number of contents in memory."""
-        return self.in_ram[IT] + self.ram_acks[IT]
+        return self.in_ram + self.ram_acks
 
     def positions(self) -> Int:
         """Return the number of positions in memory without their contents."""
@@ -175,12 +161,11 @@ class PagingReduction(Model):
 
     def measured(self) -> Int:
         """Return the measure at the beginning of the call."""
-        contents = self.contents_before[IT]
-        return contents + contents + self.positions_before[IT]
+        return self.contents_before + self.contents_before + self.positions_before
 
     def may_come(self) -> Bool:
         """Whether another message may arrive."""
-        return self.is_at(Call.RESTS) & (self.total[IT] + self.pending[IT] < self.most)
+        return self.is_at(Call.RESTS) & (self.total + self.pending < self.most)
 
     # Changes between calls.
 
@@ -188,18 +173,18 @@ class PagingReduction(Model):
     def come(self, part: Part) -> None:
         """A message comes to a place."""
         require(self.may_come())
-        self.length[part] = self.length[part] + 1
-        self.total[IT] = self.total[IT] + 1
-        self.in_ram[IT] = self.in_ram[IT] + ite(self.counts(part), integer(1), 0)
+        self.length[part] += 1
+        self.total += 1
+        self.in_ram += ite(self.counts(part), integer(1), 0)
         self._is_other()
 
     @action
     def go(self, part: Part) -> None:
         """A message leaves a place."""
         require(self.is_at(Call.RESTS) & (self.length[part] > 0))
-        self.length[part] = self.length[part] - 1
-        self.total[IT] = self.total[IT] - 1
-        self.in_ram[IT] = self.in_ram[IT] - ite(self.counts(part), integer(1), 0)
+        self.length[part] -= 1
+        self.total -= 1
+        self.in_ram -= ite(self.counts(part), integer(1), 0)
         self._is_other()
 
     def counts(self, part: Part) -> Bool:
@@ -210,29 +195,28 @@ class PagingReduction(Model):
     def come_to_be_pending(self) -> None:
         """A message becomes pending, with its content in memory."""
         require(self.may_come())
-        self.pending[IT] = self.pending[IT] + 1
-        self.ram_acks[IT] = self.ram_acks[IT] + 1
+        self.pending += 1
+        self.ram_acks += 1
         self._is_other()
 
     @action
     def settle(self) -> None:
         """A pending message with its content in memory is settled."""
-        require(self.is_at(Call.RESTS) & (self.ram_acks[IT] > 0))
-        self.pending[IT] = self.pending[IT] - 1
-        self.ram_acks[IT] = self.ram_acks[IT] - 1
+        require(self.is_at(Call.RESTS) & (self.ram_acks > 0))
+        self.pending -= 1
+        self.ram_acks -= 1
         self._is_other()
 
     @action
     def settle_paged(self) -> None:
         """A pending message with its content on disk alone is settled."""
-        require(self.is_at(Call.RESTS) & (self.disk_acks[IT] > 0))
-        self.pending[IT] = self.pending[IT] - 1
-        self.disk_acks[IT] = self.disk_acks[IT] - 1
+        require(self.is_at(Call.RESTS) & (self.disk_acks > 0))
+        self.pending -= 1
+        self.disk_acks -= 1
         self._is_other()
 
     def _is_other(self) -> None:
-        self.worked[IT] = False
-        self.is_done[IT] = False
+        self.worked = self.is_done = False
 
     # Contents leave memory.
 
@@ -241,44 +225,44 @@ class PagingReduction(Model):
         """A call begins; it has work if more contents are in memory than the target allows."""
         require(self.is_at(Call.RESTS) & (target >= 0))
         over = self.contents() - target
-        self.target[IT] = target
-        self.quota[IT] = ite(over > 0, smaller(over, self.batch), 0)
-        self.worked[IT] = over > 0
-        self.is_done[IT] = False
-        self.contents_before[IT] = self.contents()
-        self.positions_before[IT] = self.positions()
-        self.call[IT] = ite(pending_first, Call.PENDING_FIRST, Call.QUEUED_FIRST)
+        self.target = target
+        self.quota = ite(over > 0, smaller(over, self.batch), 0)
+        self.worked = over > 0
+        self.is_done = False
+        self.contents_before = self.contents()
+        self.positions_before = self.positions()
+        self.call = ite(pending_first, Call.PENDING_FIRST, Call.QUEUED_FIRST)
 
     @action
     def page_pending(self) -> None:
         """The content of a pending message leaves memory."""
-        require(self.pages_pending() & (self.quota[IT] > 0) & (self.ram_acks[IT] > 0))
-        self.ram_acks[IT] = self.ram_acks[IT] - 1
-        self.disk_acks[IT] = self.disk_acks[IT] + 1
-        self.quota[IT] = self.quota[IT] - 1
+        require(self.pages_pending() & (self.quota > 0) & (self.ram_acks > 0))
+        self.ram_acks -= 1
+        self.disk_acks += 1
+        self.quota -= 1
 
     @action
     def end_pending(self) -> None:
         """No pending content has to leave, or the batch is used up: the other kind is next."""
         require(self.pages_pending() & self.has_paged_pending())
-        self.call[IT] = ite(self.is_at(Call.PENDING_FIRST), Call.QUEUED_SECOND, Call.LOOKS)
+        self.call = ite(self.is_at(Call.PENDING_FIRST), Call.QUEUED_SECOND, Call.LOOKS)
 
     def has_paged_pending(self) -> Bool:
         """Whether no pending content has to leave, or none is left."""
-        return (self.quota[IT] == 0) | (self.ram_acks[IT] == 0)
+        return (self.quota == 0) | (self.ram_acks == 0)
 
     def is_over(self) -> Bool:
         """Whether a content of q1 or q4 has to leave: they alone exceed the target."""
-        return (self.quota[IT] > 0) & (self.in_ram[IT] > self.target[IT])
+        return (self.quota > 0) & (self.in_ram > self.target)
 
     @action
     def page_q1(self) -> None:
         """A content of q1 leaves memory: to q3, or to q2 if delta is not blank."""
         require(self.pages_queued() & self.is_over() & (self.length[Part.Q1] > 0))
         blank = self.length[Part.DELTA] == 0
-        self.length[Part.Q1] = self.length[Part.Q1] - 1
-        self.length[Part.Q2] = self.length[Part.Q2] + ite(blank, integer(0), 1)
-        self.length[Part.Q3] = self.length[Part.Q3] + ite(blank, integer(1), 0)
+        self.length[Part.Q1] -= 1
+        self.length[Part.Q2] += ite(blank, integer(0), 1)
+        self.length[Part.Q3] += ite(blank, integer(1), 0)
         self._is_paged()
 
     @action
@@ -286,19 +270,19 @@ class PagingReduction(Model):
         """A content of q4 leaves memory, to q3, because q1 is empty."""
         require(self.pages_queued() & self.is_over())
         require((self.length[Part.Q1] == 0) & (self.length[Part.Q4] > 0))
-        self.length[Part.Q4] = self.length[Part.Q4] - 1
-        self.length[Part.Q3] = self.length[Part.Q3] + 1
+        self.length[Part.Q4] -= 1
+        self.length[Part.Q3] += 1
         self._is_paged()
 
     def _is_paged(self) -> None:
-        self.in_ram[IT] = self.in_ram[IT] - 1
-        self.quota[IT] = self.quota[IT] - 1
+        self.in_ram -= 1
+        self.quota -= 1
 
     @action
     def end_queued(self) -> None:
         """Q1 and q4 are within the target, or the batch is used up: the other kind is next."""
         require(self.pages_queued() & self.has_paged_queued())
-        self.call[IT] = ite(self.is_at(Call.QUEUED_FIRST), Call.PENDING_SECOND, Call.LOOKS)
+        self.call = ite(self.is_at(Call.QUEUED_FIRST), Call.PENDING_SECOND, Call.LOOKS)
 
     def has_paged_queued(self) -> Bool:
         """Whether no content of q1 and q4 has to leave, or none is left."""
@@ -316,16 +300,16 @@ class PagingReduction(Model):
         require(self.may_be_permitted(permitted))
         require(self.may_be_pushed(pushable))
         too_many = self.positions() - permitted >= self.batch
-        self.quota[IT] = ite(too_many, self.batch, 0)
-        self.worked[IT] = self.worked[IT] | too_many
-        self.permits[IT] = permitted
-        self.pushable[IT] = pushable
-        self.call[IT] = Call.PUSHES
+        self.quota = ite(too_many, self.batch, 0)
+        self.worked |= too_many
+        self.permits = permitted
+        self.pushable = pushable
+        self.call = Call.PUSHES
 
     def may_be_permitted(self, permitted: Int) -> Bool:
         """Whether this number may stay: at least a segment, or all of a shorter q3 without room."""
         least = smaller(self.length[Part.Q3], self.segment_size)
-        return ite(self.target[IT] == 0, permitted == least, permitted >= self.segment_size)
+        return ite(self.target == 0, permitted == least, permitted >= self.segment_size)
 
     def may_be_pushed(self, pushable: Int) -> Bool:
         """Whether this many of q3 may be in later segments than its first."""
@@ -336,68 +320,67 @@ class PagingReduction(Model):
     @action
     def push_q3(self) -> None:
         """A position of q3 leaves memory for delta."""
-        require(self.is_at(Call.PUSHES) & (self.quota[IT] > 0) & (self.pushable[IT] > 0))
-        self.pushable[IT] = self.pushable[IT] - 1
+        require(self.is_at(Call.PUSHES) & (self.quota > 0) & (self.pushable > 0))
+        self.pushable -= 1
         self._is_pushed(Part.Q3)
 
     @action
     def push_q2(self) -> None:
         """A position of q2 leaves memory for delta, because no other of q3 may leave."""
-        require(self.is_at(Call.PUSHES) & (self.quota[IT] > 0) & (self.pushable[IT] == 0))
+        require(self.is_at(Call.PUSHES) & (self.quota > 0) & (self.pushable == 0))
         require(self.length[Part.Q2] > 0)
         self._is_pushed(Part.Q2)
 
     def _is_pushed(self, part: Part) -> None:
-        self.length[part] = self.length[part] - 1
-        self.length[Part.DELTA] = self.length[Part.DELTA] + 1
-        self.quota[IT] = self.quota[IT] - 1
+        self.length[part] -= 1
+        self.length[Part.DELTA] += 1
+        self.quota -= 1
 
     @action
     def end(self) -> None:
         """No position has to leave, or none may: the call reports whether it had work."""
         require(self.is_at(Call.PUSHES) & self.pushes_no_more())
-        self.is_done[IT] = ~self.worked[IT]
-        self.call[IT] = Call.RESTS
+        self.is_done = ~self.worked
+        self.call = Call.RESTS
 
     def pushes_no_more(self) -> Bool:
         """Whether no position has to leave, or none may."""
-        none = (self.pushable[IT] == 0) & (self.length[Part.Q2] == 0)
-        return (self.quota[IT] == 0) | none
+        none = (self.pushable == 0) & (self.length[Part.Q2] == 0)
+        return (self.quota == 0) | none
 
     # Invariants.
 
     @invariant(NOT_NEGATIVE)
     def no_count_is_negative(self) -> Bool:
         """No count is negative (A5), and q3 keeps one position while others may leave."""
-        counts = (self.ram_acks[IT] >= 0) & (self.disk_acks[IT] >= 0)
-        numbers = (self.target[IT] >= 0) & (self.quota[IT] >= 0)
+        counts = (self.ram_acks >= 0) & (self.disk_acks >= 0)
+        numbers = (self.target >= 0) & (self.quota >= 0)
         pushable = implies(
             self.is_at(Call.PUSHES),
-            (self.pushable[IT] >= 0)
-            & implies(self.pushable[IT] > 0, self.pushable[IT] < self.length[Part.Q3]),
+            (self.pushable >= 0) & implies(self.pushable > 0, self.pushable < self.length[Part.Q3]),
         )
         return counts & numbers & pushable & forall(Part, lambda part: self.length[part] >= 0)
 
     @invariant(IN_RAM)
     def counted_in_memory(self) -> Bool:
         """The count of contents in memory is that of q1 and q4 (I6)."""
-        return self.in_ram[IT] == self.length[Part.Q1] + self.length[Part.Q4]
+        return self.in_ram == self.length[Part.Q1] + self.length[Part.Q4]
 
     @invariant(SUM)
     def total_is_the_sum(self) -> Bool:
         """No call loses a message, or makes one (I1, I24)."""
         ends = self.length[Part.Q1] + self.length[Part.Q4]
-        return self.total[IT] == ends + self.positions() + self.length[Part.DELTA]
+        return self.total == ends + self.positions() + self.length[Part.DELTA]
 
     @invariant(PENDING)
     def pending_is_somewhere(self) -> Bool:
         """No call loses a pending message, or makes it ready (I24)."""
-        return self.pending[IT] == self.ram_acks[IT] + self.disk_acks[IT]
+        return self.pending == self.ram_acks + self.disk_acks
 
     @invariant(LOWERS)
     def work_lowers_the_measure(self) -> Bool:
         """A call that reports work has lowered the measure: it is no livelock (I18)."""
-        return implies(self.is_at(Call.RESTS) & self.worked[IT], self.measure() < self.measured())
+        return implies(self.is_at(Call.RESTS) & self.worked, self.measure() < self.measured())
 
     @invariant(ENDS)
     def measure_is_not_negative(self) -> Bool:
@@ -407,21 +390,21 @@ class PagingReduction(Model):
     @invariant(FINDS)
     def what_is_to_do_is_found(self) -> Bool:
         """A call that has work has done some, or can do some now or later."""
-        over = self.contents() > self.target[IT]
-        pushes = (self.quota[IT] > 0) & ((self.pushable[IT] > 0) | (self.length[Part.Q2] > 0))
+        over = self.contents() > self.target
+        pushes = (self.quota > 0) & ((self.pushable > 0) | (self.length[Part.Q2] > 0))
         to_do = (
-            (self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST) & over & (self.quota[IT] > 0))
+            (self.is_at(Call.PENDING_FIRST, Call.QUEUED_FIRST) & over & (self.quota > 0))
             | (self.is_at(Call.QUEUED_SECOND) & self.is_over())
-            | (self.is_at(Call.PENDING_SECOND) & (self.quota[IT] > 0) & (self.ram_acks[IT] > 0))
+            | (self.is_at(Call.PENDING_SECOND) & (self.quota > 0) & (self.ram_acks > 0))
             | (self.is_at(Call.PUSHES) & pushes)
         )
-        few = implies(self.is_at(Call.PUSHES), self.positions() - self.permits[IT] < self.batch)
-        nothing_to_do = ~over & (self.quota[IT] == 0) & few
+        few = implies(self.is_at(Call.PUSHES), self.positions() - self.permits < self.batch)
+        nothing_to_do = ~over & (self.quota == 0) & few
         return implies(
             ~self.is_at(Call.RESTS),
-            ~self.is_done[IT]
+            ~self.is_done
             & (self.measure() <= self.measured())
-            & ite(self.worked[IT], to_do | (self.measure() < self.measured()), nothing_to_do),
+            & ite(self.worked, to_do | (self.measure() < self.measured()), nothing_to_do),
         )
 
     @invariant(BATCH)
@@ -429,37 +412,35 @@ class PagingReduction(Model):
         """A call moves at most a batch of contents and a batch of positions (I17)."""
         lowered = self.measured() - self.measure()
         twice = self.batch + self.batch
-        paged = twice - self.quota[IT] - self.quota[IT]
+        paged = twice - self.quota - self.quota
         return (
             implies(
                 self.pages_pending() | self.pages_queued(),
-                (self.quota[IT] <= self.batch) & (lowered <= paged),
+                (self.quota <= self.batch) & (lowered <= paged),
             )
             & implies(self.is_at(Call.LOOKS), lowered <= twice)
-            & implies(self.is_at(Call.PUSHES), lowered <= twice + self.batch - self.quota[IT])
+            & implies(self.is_at(Call.PUSHES), lowered <= twice + self.batch - self.quota)
         )
 
     @invariant(OVER)
     def no_more_than_is_over(self) -> Bool:
         """While contents leave, at least as many are left as the target allows."""
-        leaves = (self.pages_pending() | self.pages_queued()) & (self.quota[IT] > 0)
-        return implies(leaves, self.contents() - self.quota[IT] >= self.target[IT])
+        leaves = (self.pages_pending() | self.pages_queued()) & (self.quota > 0)
+        return implies(leaves, self.contents() - self.quota >= self.target)
 
     @invariant(ENOUGH)
     def within_the_target(self) -> Bool:
         """A call without work leaves contents within the target; with target 0, none (I17)."""
-        nothing = (
-            (self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0) & (self.ram_acks[IT] == 0)
-        )
+        nothing = (self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0) & (self.ram_acks == 0)
         return implies(
-            self.is_done[IT],
-            (self.contents() <= self.target[IT]) & implies(self.target[IT] == 0, nothing),
+            self.is_done,
+            (self.contents() <= self.target) & implies(self.target == 0, nothing),
         )
 
     @invariant(FEW)
     def few_positions(self) -> Bool:
         """A call without work leaves fewer than a batch of positions too many (I17)."""
-        return implies(self.is_done[IT], self.positions() - self.permits[IT] < self.batch)
+        return implies(self.is_done, self.positions() - self.permits < self.batch)
 
     # Liveness.
 
@@ -467,7 +448,7 @@ class PagingReduction(Model):
     def call_reports(self) -> tuple[Bool, Bool]:
         """A call ends, and reports whether it had work."""
         ranked_by_the_call(self)
-        reported = self.worked[IT] | self.is_done[IT]
+        reported = self.worked | self.is_done
         return ~self.is_at(Call.RESTS), self.is_at(Call.RESTS) & reported
 
     @leads_to(LOOKS, fair=_CONTENTS_LEAVE)

@@ -16,7 +16,6 @@ from brokerproof.models.rabbitmq.paging_reduction import (
     ENOUGH,
     FEW,
     IN_RAM,
-    IT,
     LOOKS,
     LOWERS,
     NOT_NEGATIVE,
@@ -38,7 +37,7 @@ class SkipsQ2(PagingReduction):
 
     def pushes_no_more(self) -> Bool:
         """Whether no position of q3 has to leave, or none may."""
-        return (self.quota[IT] == 0) | (self.pushable[IT] == 0)
+        return (self.quota == 0) | (self.pushable == 0)
 
 
 class CountsUntrimmed(PagingReduction):
@@ -72,7 +71,7 @@ class GivesOneQuotaTwice(PagingReduction):
     def end_pending(self) -> None:
         """The other kind is next, with a batch of its own."""
         super().end_pending()
-        self.quota[IT] = self.batch
+        self.quota = self.batch
 
 
 class PagesABatch(PagingReduction):
@@ -82,7 +81,7 @@ class PagesABatch(PagingReduction):
     def begin(self, pending_first: Bool, target: Int) -> None:
         """A call begins."""
         super().begin(pending_first, target)
-        self.quota[IT] = self.batch
+        self.quota = self.batch
 
 
 class ReportsNothing(PagingReduction):
@@ -92,15 +91,15 @@ class ReportsNothing(PagingReduction):
     def end(self) -> None:
         """The call is over."""
         super().end()
-        self.worked[IT] = False
-        self.is_done[IT] = True
+        self.worked = False
+        self.is_done = True
 
 
 class PagesForGood(PagingReduction):
     """Does not count paged messages as out of memory."""
 
     def _is_paged(self) -> None:
-        self.quota[IT] = self.quota[IT] - 1
+        self.quota -= 1
 
 
 class TakesOffTwo(PagingReduction):
@@ -110,7 +109,7 @@ class TakesOffTwo(PagingReduction):
     def page_q4(self) -> None:
         """Two are taken off."""
         super().page_q4()
-        self.length[Part.Q4] = self.length[Part.Q4] - 1
+        self.length[Part.Q4] -= 1
 
 
 class LosesWhatItPages(PagingReduction):
@@ -130,9 +129,9 @@ class LosesWhatIsPending(PagingReduction):
     @action
     def page_pending(self) -> None:
         """Nothing of it is left."""
-        disk_acks = self.disk_acks[IT]
+        disk_acks = self.disk_acks
         super().page_pending()
-        self.disk_acks[IT] = disk_acks
+        self.disk_acks = disk_acks
 
 
 class ForgetsToReport(PagingReduction):
@@ -142,7 +141,7 @@ class ForgetsToReport(PagingReduction):
     def end(self) -> None:
         """It reports nothing."""
         super().end()
-        self.is_done[IT] = False
+        self.is_done = False
 
 
 class LeavesPositions(PagingReduction):
@@ -152,7 +151,7 @@ class LeavesPositions(PagingReduction):
     def end_pending(self) -> None:
         """No position is looked at."""
         super().end_pending()
-        self.call[IT] = Call.RESTS
+        self.call = Call.RESTS
 
 
 def test_it_ends_and_is_enough_for_any_lengths_targets_batches_and_segments() -> None:
