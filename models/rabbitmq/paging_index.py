@@ -28,6 +28,7 @@ from brokerproof.models.language import (
     Int,
     Map,
     Model,
+    Value,
     action,
     elements,
     exists,
@@ -93,12 +94,6 @@ class Phase(Enumeration):
     IS_DOWN: ClassVar[Phase]
 
 
-class Index(Enumeration):
-    """The index; there is exactly one."""
-
-    IT: ClassVar[Index]
-
-
 def named(written: str) -> Ops:
     """Return the model's value for a text of the tables."""
     found = getattr(Ops, written.upper() or "NONE")
@@ -154,7 +149,7 @@ class PagingIndex(Model):
     in_ram: Map[Position, Ops]
     torn: Map[Position, Ops]
     flushed: Map[Segment, Bool]
-    phase: Map[Index, Phase]
+    phase: Value[Phase]
 
     @initial
     def empty(self) -> None:
@@ -162,13 +157,13 @@ class PagingIndex(Model):
         for ops in (self.done, self.filed, self.journal, self.in_ram, self.torn):
             ops.fill(Ops.NONE)
         self.flushed.fill(False)
-        self.phase.fill(Phase.RUNS)
+        self.phase = Phase.RUNS
 
     # Terms.
 
     def is_phase(self, phase: Phase) -> Bool:
         """Whether the index is in this phase."""
-        return self.phase[Index.IT] == phase
+        return self.phase == phase
 
     def read(self, filed: Ops, journal: Ops) -> Ops:
         """Return the live operations of file and journal, by the table."""
@@ -241,7 +236,7 @@ class PagingIndex(Model):
         """A flush begins, because the journal has become long."""
         require(self.is_phase(Phase.RUNS))
         self.flushed.fill(False)
-        self.phase[Index.IT] = Phase.FLUSHES
+        self.phase = Phase.FLUSHES
 
     @action
     def append(self, s: Segment) -> None:
@@ -284,7 +279,7 @@ class PagingIndex(Model):
         require(self.is_phase(Phase.FLUSHES))
         require(forall(Segment, lambda s: implies(self.is_used(s), self.flushed[s])))
         self.journal.fill(Ops.NONE)
-        self.phase[Index.IT] = Phase.RUNS
+        self.phase = Phase.RUNS
 
     # Crashes.
 
@@ -304,7 +299,7 @@ class PagingIndex(Model):
 
     def _stops(self) -> None:
         self.in_ram.fill(Ops.NONE)
-        self.phase[Index.IT] = Phase.IS_DOWN
+        self.phase = Phase.IS_DOWN
 
     @action
     def reach(self, p: Position) -> None:
@@ -320,7 +315,7 @@ class PagingIndex(Model):
         self.in_ram = self.in_ram.map(lambda p, _: self.left_of(self.journal[p], self.filed[p]))
         self.torn.fill(Ops.NONE)
         self.flushed.fill(False)
-        self.phase[Index.IT] = Phase.FLUSHES
+        self.phase = Phase.FLUSHES
 
     # Invariants.
 

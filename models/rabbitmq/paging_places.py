@@ -100,8 +100,8 @@ class PagingPlaces(PagingInvariants):
         """Note the delivery in the index; without acknowledgements the message is removed."""
         self.out_of_turn[m] = exists(Message, lambda n: self.is_ready(n) & self.before(n, m))
         self.was_fetched[m] = True
-        self.noted[m] = self.noted[m] | (self.indexed[m] & ~self.delivered[m])
-        self.acked[m] = self.acked[m] | (self.indexed[m] & self.stored[m] & ~keeps)
+        self.noted[m] |= self.indexed[m] & ~self.delivered[m]
+        self.acked[m] |= self.indexed[m] & self.stored[m] & ~keeps
         self.in_ram[m] = keeps & ~self.stored[m]
         self.stored[m] = keeps & self.stored[m]
         self.delivered[m] = True
@@ -223,7 +223,7 @@ class PagingPlaces(PagingInvariants):
     def _goes_to_delta(self, m: Message) -> None:
         """Write content, position and delivered flag, and keep nothing in memory."""
         self._leaves_memory(m)
-        self.noted[m] = self.noted[m] | (~self.indexed[m] & self.delivered[m])
+        self.noted[m] |= ~self.indexed[m] & self.delivered[m]
         self.indexed[m] = True
         self.delivered[m] = False
         self.place[m] = Place.DELTA

@@ -9,16 +9,14 @@ or an empty get, if q4 and q3 are empty; that all places are then empty is a the
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from brokerproof.models.contract.core_state import Channel, Consumer
 from brokerproof.models.language import (
     FALSE,
     TRUE,
     Bool,
-    Enumeration,
     Fixed,
     Map,
+    Value,
     action,
     exists,
     forall,
@@ -30,17 +28,11 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.rabbitmq.paging_invariants import USED
 from brokerproof.models.rabbitmq.paging_state import Message, Place
-from brokerproof.models.rabbitmq.paging_syncs import IT, PagingSyncs
+from brokerproof.models.rabbitmq.paging_syncs import PagingSyncs
 
 OFFERED = "what-is-offered-has-not-come"
 
-__all__ = ["Channel", "Consumer", "Message", "PagingQueue", "Turn"]
-
-
-class Turn(Enumeration):
-    """The turn of a consumer; there is exactly one."""
-
-    IT: ClassVar[Turn]
+__all__ = ["Channel", "Consumer", "Message", "PagingQueue"]
 
 
 class PagingQueue(PagingSyncs):
@@ -51,7 +43,7 @@ class PagingQueue(PagingSyncs):
 
     active: Map[Consumer, Bool]
     paused: Map[Consumer, Bool]
-    subscriber: Map[Turn, Consumer]
+    subscriber: Value[Consumer]
     holder: Map[Message, Consumer]
     offered: Map[Message, Bool]
 
@@ -61,7 +53,7 @@ class PagingQueue(PagingSyncs):
         super().empty()
         self.active.fill(False)
         self.paused.fill(False)
-        self.subscriber = self.subscriber.map(lambda _, old: old)
+        self.subscriber = self.subscriber
         self.holder = self.holder.map(lambda _, old: old)
         self.offered.fill(False)
 
@@ -70,7 +62,7 @@ class PagingQueue(PagingSyncs):
     @action
     def subscribe(self, who: Consumer) -> None:
         """A client subscribes to a node that runs, and waits for its window."""
-        require(~self.active[who] & ~self.down[IT])
+        require(~self.active[who] & ~self.down)
         self.active[who] = True
         self.paused[who] = True
 
@@ -89,7 +81,7 @@ class PagingQueue(PagingSyncs):
     @action
     def choose(self, who: Consumer) -> None:
         """The queue chooses the consumer or get to serve next."""
-        self.subscriber[Turn.IT] = who
+        self.subscriber = who
 
     @action
     def close_channel(self, which: Channel) -> None:
@@ -151,7 +143,7 @@ class PagingQueue(PagingSyncs):
     @action
     def arrive(self, m: Message) -> None:
         """A message arrives, and is offered."""
-        require(~self.used[m] & self.nothing_is_offered() & ~self.down[IT])
+        require(~self.used[m] & self.nothing_is_offered() & ~self.down)
         self.offered[m] = True
 
     @action
@@ -166,7 +158,7 @@ class PagingQueue(PagingSyncs):
         """The queue is empty, and a consumer that acknowledges takes the offered message."""
         require(self.offered[m] & self.serves(keeps=TRUE))
         super().publish_delivered(m)
-        self.holder[m] = self.subscriber[Turn.IT]
+        self.holder[m] = self.subscriber
         self.offered[m] = False
 
     @action
@@ -181,7 +173,7 @@ class PagingQueue(PagingSyncs):
         self.used = self.used.map(lambda n, old: old | self.at_or_before(n, m))
         self.place[m] = Place.GONE
         self.to_confirm[m] = self.asks[m]
-        self.holder[m] = self.subscriber[Turn.IT]
+        self.holder[m] = self.subscriber
         self.offered[m] = False
 
     @action
@@ -201,16 +193,16 @@ class PagingQueue(PagingSyncs):
 
     def serves(self, *, keeps: Bool) -> Bool:
         """Whether the chosen one is a subscribed consumer with this kind of acknowledgement."""
-        return self.active[self.subscriber[Turn.IT]] & self.answers(keeps)
+        return self.active[self.subscriber] & self.answers(keeps)
 
     def answers(self, keeps: Bool) -> Bool:
         """Whether the chosen one has an open window, and this kind of acknowledgement."""
-        chosen = self.subscriber[Turn.IT]
+        chosen = self.subscriber
         return ~self.paused[chosen] & (keeps == self.acknowledges[chosen])
 
     def _fetches(self, m: Message, keeps: Bool) -> None:
         super()._fetches(m, keeps)
-        self.holder[m] = self.subscriber[Turn.IT]
+        self.holder[m] = self.subscriber
 
     @action
     def fetch_from_q4(self, m: Message, keeps: Bool) -> None:
@@ -278,7 +270,7 @@ class PagingQueue(PagingSyncs):
     def find_nothing(self, who: Consumer) -> None:
         """A get finds q4 and q3 empty."""
         del who
-        require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered() & ~self.down[IT])
+        require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered() & ~self.down)
 
     @action
     def final_drain(self, who: Consumer) -> None:
@@ -290,13 +282,13 @@ class PagingQueue(PagingSyncs):
         """The queue rests: q4 and q3 are empty, or no consumer is served (P1)."""
         none_served = forall(Consumer, lambda c: ~self.active[c] | self.paused[c])
         require(self.has_none(Place.Q4, Place.Q3) | none_served)
-        require(self.nothing_is_offered() & ~self.down[IT])
+        require(self.nothing_is_offered() & ~self.down)
 
     @invariant(OFFERED, by=(USED,))
     def offered_has_not_come(self) -> Bool:
         """At most one message is offered, none that is or was in the queue, to a node that runs."""
         return forall(
-            Message, lambda m: implies(self.offered[m], ~self.used[m] & ~self.down[IT])
+            Message, lambda m: implies(self.offered[m], ~self.used[m] & ~self.down)
         ) & forall(
             Message, Message, lambda m, n: implies(self.offered[m] & self.offered[n], m == n)
         )

@@ -37,7 +37,7 @@ from brokerproof.models.language.prove.refinement import (
 )
 from brokerproof.models.rabbitmq.paging_invariants import FLAG, FOUND, USED
 from brokerproof.models.rabbitmq.paging_places import Message, Place
-from brokerproof.models.rabbitmq.paging_queue import OFFERED, PagingQueue, Turn
+from brokerproof.models.rabbitmq.paging_queue import OFFERED, PagingQueue
 
 
 class RememberingPagingQueue(PagingQueue):
@@ -106,17 +106,17 @@ def mode(queue: RememberingPagingQueue, who: Consumer) -> Mode:
 
 def delivers(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
     """A delivery reports the queue's own delivered flag."""
-    return does("deliver", queue.subscriber[Turn.IT], m, queue.delivered[m])
+    return does("deliver", queue.subscriber, m, queue.delivered[m])
 
 
 def delivers_anew(queue: RememberingPagingQueue, m: Message) -> Witness:
     """A message that passes straight through was never delivered before."""
-    return does("deliver", queue.subscriber[Turn.IT], m, FALSE)
+    return does("deliver", queue.subscriber, m, FALSE)
 
 
 def gets(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
     """The answer to a get reports the queue's own delivered flag."""
-    return does("get", queue.subscriber[Turn.IT], m, queue.delivered[m])
+    return does("get", queue.subscriber, m, queue.delivered[m])
 
 
 def pages(_queue: RememberingPagingQueue, *_: object) -> Witness:

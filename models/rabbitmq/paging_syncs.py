@@ -17,14 +17,13 @@ client is answered; the release answers none, and may bring an acknowledged mess
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from brokerproof.models.language import (
     Bool,
-    Enumeration,
     Fixed,
     Map,
     SetOf,
+    Value,
     action,
     axiom,
     exists,
@@ -59,15 +58,6 @@ KNOWN = "what-the-queue-knows-to-be-synced-is"
 DOWN = "while-the-node-is-down-all-is-in-delta"
 
 
-class Node(Enumeration):
-    """The node of the queue; there is exactly one."""
-
-    IT: ClassVar[Node]
-
-
-IT = Node.IT
-
-
 class PagingSyncs(PagingPlaces):
     """A paging queue whose messages are synced and confirmed, and whose node stops and starts.
 
@@ -88,7 +78,7 @@ class PagingSyncs(PagingPlaces):
     confirmed: Map[Message, Bool]
     lost: Map[Message, Bool]
     forgotten: Map[Message, Bool]
-    down: Map[Node, Bool]
+    down: Value[Bool]
 
     @axiom("only-of-what-is-persistent-is-it-asked")
     def only_persistent(self, m: Message) -> Bool:
@@ -105,7 +95,7 @@ class PagingSyncs(PagingPlaces):
             *(self.confirmed, self.lost, self.forgotten),
         ):
             truth.fill(False)
-        self.down.fill(False)
+        self.down = False
 
     def is_there(self, m: Message) -> Bool:
         """Whether the message is ready or pending."""
@@ -118,7 +108,7 @@ class PagingSyncs(PagingPlaces):
     # What the moves of messages are to the disk.
 
     def _takes_position(self, m: Message) -> None:
-        require(~self.down[IT])
+        require(~self.down)
         super()._takes_position(m)
         self.unconfirmed[m] = self.asks[m]
 
@@ -139,7 +129,7 @@ class PagingSyncs(PagingPlaces):
     @action
     def purge(self) -> None:
         """All ready messages are dropped."""
-        require(~self.down[IT])
+        require(~self.down)
         super().purge()
 
     # Syncs, and the queue's knowledge of them.
@@ -147,7 +137,7 @@ class PagingSyncs(PagingPlaces):
     @action
     def sync_store(self) -> None:
         """The store syncs all written contents, and will report them."""
-        require(~self.down[IT])
+        require(~self.down)
         self.tells_written = self.tells_written.map(
             lambda m, old: old | (self.stored[m] & ~self.content_synced[m])
         )
@@ -173,7 +163,7 @@ class PagingSyncs(PagingPlaces):
     @action
     def sync_index(self) -> None:
         """The index syncs all written positions, and the queue knows which are new."""
-        require(~self.down[IT])
+        require(~self.down)
         self.index_known = self.index_known.map(
             lambda m, old: old | (self.is_index_news(m) & self.unconfirmed[m])
         )
@@ -206,7 +196,7 @@ class PagingSyncs(PagingPlaces):
     @action
     def crash(self) -> None:
         """The node stops: the messages that are not persistent are gone, and so is all memory."""
-        require(~self.down[IT])
+        require(~self.down)
         self.forgotten = self.forgotten.map(
             lambda m, old: old | self.unconfirmed[m] | self.to_confirm[m]
         )
@@ -223,15 +213,15 @@ class PagingSyncs(PagingPlaces):
             *(self.content_known, self.index_known, self.unconfirmed, self.to_confirm),
         ):
             truth.fill(False)
-        self.down.fill(True)
+        self.down = True
 
     @action
     def lose(self, m: Message) -> None:
         """A message whose content or position was not synced is not found."""
-        require(self.down[IT] & self.is_in(m, Place.DELTA))
+        require(self.down & self.is_in(m, Place.DELTA))
         require(~(self.content_synced[m] & self.index_synced[m]))
         more = exists(Message, lambda n: (n != m) & self.is_in(n, Place.DELTA))
-        self.lost[m] = self.lost[m] | self.confirmed[m]
+        self.lost[m] |= self.confirmed[m]
         self._forgets(lambda n: n == m)
         self.tells_ignored.fill(False)
         self.from_start = self.from_start.map(lambda _, old: old & more)
@@ -240,20 +230,20 @@ class PagingSyncs(PagingPlaces):
     @action
     def restart(self) -> None:
         """The node starts, and finds no message."""
-        require(self.down[IT] & self.has_none(Place.DELTA))
+        require(self.down & self.has_none(Place.DELTA))
         self._starts()
 
     @action
     def restart_and_reload(self, first: Message) -> None:
         """The node starts: a segment of delta is read into q3, others stay."""
-        require(self.down[IT] & self.is_found_first(first) & ~self.reload_leaves_none(first))
+        require(self.down & self.is_found_first(first) & ~self.reload_leaves_none(first))
         self._reloads(first)
         self._starts()
 
     @action
     def restart_and_reload_all(self, first: Message) -> None:
         """The node starts: all of delta is read into q3."""
-        require(self.down[IT] & self.is_found_first(first) & self.reload_leaves_none(first))
+        require(self.down & self.is_found_first(first) & self.reload_leaves_none(first))
         self._reloads_all(first)
         self._starts()
 
@@ -261,7 +251,7 @@ class PagingSyncs(PagingPlaces):
         """What was found is on disk."""
         self.content_synced = self.content_synced.map(lambda m, old: old | self.is_ready(m))
         self.index_synced = self.index_synced.map(lambda m, old: old | self.is_ready(m))
-        self.down.fill(False)
+        self.down = False
 
     # Invariants.
 
@@ -269,7 +259,7 @@ class PagingSyncs(PagingPlaces):
     def down_is_in_delta(self, m: Message) -> Bool:
         """While the node is down, messages are on disk alone, and nothing is to be told."""
         return implies(
-            self.down[IT],
+            self.down,
             self.is_in(m, Place.DELTA, Place.GONE, Place.NOWHERE)
             & implies(self.is_in(m, Place.DELTA), self.persistent[m])
             & ~(self.tells_written[m] | self.tells_ignored[m])
@@ -280,12 +270,12 @@ class PagingSyncs(PagingPlaces):
     @invariant(DELTA_BESIDE_Q3, by=(FOUND, USED, DOWN, "where-q2-has-messages-so-has-delta"))
     def delta_beside_q3(self) -> Bool:
         """If delta has a message, so has q3 (A3), unless the node is down."""
-        return self.down[IT] | super().delta_beside_q3()
+        return self.down | super().delta_beside_q3()
 
     @invariant(EMPTY, by=(DELTA_BESIDE_Q3, FOUND, USED, DOWN))
     def empty_where_q4_and_q3_are(self) -> Bool:
         """If q4 and q3 are empty, no message is ready (A4), unless the node is down."""
-        return self.down[IT] | super().empty_where_q4_and_q3_are()
+        return self.down | super().empty_where_q4_and_q3_are()
 
     @invariant(WAITING, by=(NEVER_BOTH, DOWN, USED))
     def waiting_is_unconfirmed(self, m: Message) -> Bool:
@@ -347,7 +337,7 @@ class PagingSyncs(PagingPlaces):
     @invariant(ON_DISK, by=(KNOWN, WAITING, NEVER_BOTH, DOWN, USED, FOUND))
     def confirmed_is_on_disk(self, m: Message) -> Bool:
         """Content and position are synced of messages that are confirmed, or that a start found."""
-        found = self.forgotten[m] & ~self.down[IT]
+        found = self.forgotten[m] & ~self.down
         return implies(
             (self.to_confirm[m] | self.confirmed[m] | found) & self.is_there(m),
             self.content_synced[m] & self.index_synced[m],

@@ -73,11 +73,11 @@ def _at_rest(queue: BackingQueueView) -> Valuation:
     return valuation(
         batch=queue.batch,
         length=[len(each) for each in lengths],
-        in_ram=[queue.ram_count],
-        ram_acks=[len(queue.ram_acks)],
-        target=[queue.target],
-        permits=[_permitted(queue, queue.target)],
-        is_done=[True],
+        in_ram=queue.ram_count,
+        ram_acks=len(queue.ram_acks),
+        target=queue.target,
+        permits=_permitted(queue, queue.target),
+        is_done=True,
     )
 
 

@@ -352,6 +352,9 @@ class Model:
 
     symbols_: ClassVar[dict[str, Symbol]]
 
+    instance_: ClassVar[Model]
+    """The instance on which the text runs, and functions about the model."""
+
     equivalent_mutants: ClassVar[str] = ""
     """Why the surviving mutants of this very class are equivalent: reasons, and their places."""
 
@@ -433,7 +436,7 @@ def _trace_anew(model: type[Model]) -> System:
     check_source(model)
     hints = typing.get_type_hints(model)
     hints = {n: hint for n, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
-    instance = object.__new__(model)
+    instance = model.instance_ = object.__new__(model)
     model.symbols_ = {}
     for name, annotation in hints.items():
         symbol, seen = _declared(name, annotation)

@@ -12,13 +12,7 @@ from typing import cast
 
 from brokerproof.models.language.core.model import (
     Action,
-    Fixed,
-    FixedRelation,
-    Map,
-    Model,
     ModelError,
-    Order,
-    Relation,
     SetOf,
     System,
     run,
@@ -81,7 +75,7 @@ class _Binding:
         self._refinement = refinement
         self._raw = raw
         self._abstract = abstract
-        self._model = _instance(refinement.remembering)
+        self._model = refinement.remembering.instance_
 
     def definition(self, symbol: Symbol) -> Function:
         """Return an abstract symbol as a function of the concrete state."""
@@ -180,20 +174,3 @@ def _check_rigid(name: str, definitions: dict[Symbol, Function]) -> None:
             raise ModelError(
                 f"{name}: {symbol} never changes, and is read as {moving[0]}, which does"
             )
-
-
-def _instance(model: type[Model]) -> Model:
-    """Return the model in the form for a refinement's functions."""
-    instance = object.__new__(model)
-    for name, symbol in model.symbols_.items():
-        seen: object
-        if not symbol.domain:
-            seen = read(symbol, ())
-        elif symbol.is_order:
-            seen = Order(symbol)
-        elif len(symbol.domain) == 1:
-            seen = Fixed(symbol) if symbol.rigid else Map(symbol)
-        else:
-            seen = FixedRelation(symbol) if symbol.rigid else Relation(symbol)
-        object.__setattr__(instance, name, seen)
-    return instance

@@ -28,7 +28,6 @@ from brokerproof.models.rabbitmq.paging_index import (
     SPLIT,
     TORN,
     TORN_ENDS,
-    Index,
     Ops,
     PagingIndex,
     Phase,
@@ -76,7 +75,7 @@ class GoesOnUnflushed(PagingIndex):
     def recover(self) -> None:
         """The journal is read."""
         super().recover()
-        self.phase[Index.IT] = Phase.RUNS
+        self.phase = Phase.RUNS
 
 
 class GoesOnWhole(WritesWholeAppends, GoesOnUnflushed):
@@ -104,7 +103,7 @@ class TruncatesTooEarly(PagingIndex):
         """Some are."""
         require(self.is_phase(Phase.FLUSHES))
         self.journal.fill(Ops.NONE)
-        self.phase[Index.IT] = Phase.RUNS
+        self.phase = Phase.RUNS
 
 
 class TakesTheJournalAsItIs(PagingIndex):
@@ -172,7 +171,7 @@ class KeepsItsMemory(PagingIndex):
     """Keeps its memory across a stop."""
 
     def _stops(self) -> None:
-        self.phase[Index.IT] = Phase.IS_DOWN
+        self.phase = Phase.IS_DOWN
 
 
 class NeverFlushes(PagingIndex):
@@ -182,7 +181,7 @@ class NeverFlushes(PagingIndex):
     def begin_flush(self) -> None:
         """It does not."""
         super().begin_flush()
-        self.phase[Index.IT] = Phase.RUNS
+        self.phase = Phase.RUNS
 
 
 class NeverTruncates(PagingIndex):
@@ -220,7 +219,7 @@ class StaysDown(PagingIndex):
     def recover(self) -> None:
         """The journal is read."""
         super().recover()
-        self.phase[Index.IT] = Phase.IS_DOWN
+        self.phase = Phase.IS_DOWN
 
 
 class KeepsWhatWasTorn(StaysDown):

@@ -31,7 +31,6 @@ from brokerproof.models.rabbitmq.paging_queue_refines_contract import (
     RememberingPagingQueue as Remembering,
 )
 from brokerproof.models.rabbitmq.paging_state import Place, Segment
-from brokerproof.models.rabbitmq.paging_syncs import IT
 
 GOOD = PAGING_QUEUE_REFINES_CONTRACT
 
@@ -141,7 +140,7 @@ class StartsEmpty(PagingQueue):
     @action
     def restart(self) -> None:
         """The node starts."""
-        require(self.down[IT])
+        require(self.down)
         self._forgets(self.is_ready)
         self._starts()
 

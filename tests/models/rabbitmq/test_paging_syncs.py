@@ -17,7 +17,6 @@ from brokerproof.models.rabbitmq.paging_invariants import DELTA_BESIDE_Q3
 from brokerproof.models.rabbitmq.paging_state import Message, Place, Segment
 from brokerproof.models.rabbitmq.paging_syncs import (
     ASKED,
-    IT,
     KNOWN,
     NEVER_BOTH,
     ON_DISK,
@@ -47,7 +46,7 @@ class ConfirmsThePosition(PagingSyncs):
     @action
     def sync_index(self) -> None:
         """All positions are on disk."""
-        require(~self.down[IT])
+        require(~self.down)
         self._records(lambda m: self.is_index_news(m) & self.unconfirmed[m])
         self.index_synced = self.index_synced.map(lambda m, old: old | self.indexed[m])
 
@@ -144,7 +143,7 @@ class SaysItTooEarly(PagingSyncs):
     @action
     def sync_store(self) -> None:
         """All contents that were written will be on disk."""
-        require(~self.down[IT])
+        require(~self.down)
         self.tells_written = self.tells_written.map(
             lambda m, old: old | (self.stored[m] & ~self.content_synced[m])
         )
@@ -156,7 +155,7 @@ class StartsWithoutReading(PagingSyncs):
     @action
     def restart(self) -> None:
         """The node starts."""
-        require(self.down[IT])
+        require(self.down)
         self._starts()
 
 
@@ -175,8 +174,8 @@ class LosesAnything(PagingSyncs):
     @action
     def lose(self, m: Message) -> None:
         """A message is not found."""
-        require(self.down[IT] & self.is_in(m, Place.DELTA))
-        self.lost[m] = self.lost[m] | self.confirmed[m]
+        require(self.down & self.is_in(m, Place.DELTA))
+        self.lost[m] |= self.confirmed[m]
 
 
 def test_it_is_proved_for_any_number_of_messages() -> None:
