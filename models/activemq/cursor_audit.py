@@ -128,8 +128,8 @@ class CursorAudit(Model):
     def ask_inside(self, i: Index) -> None:
         """Inside the window, the bit says whether the index is a duplicate."""
         require(self.is_inside(i))
-        self.called_wrongly[i] = self.called_wrongly[i] | (self.bit[i] & ~self.recorded[i])
-        self.missed[i] = self.missed[i] | (~self.bit[i] & self.recorded[i])
+        self.called_wrongly[i] |= self.bit[i] & ~self.recorded[i]
+        self.missed[i] |= ~self.bit[i] & self.recorded[i]
         self._records(i)
 
     @action
@@ -150,11 +150,11 @@ class CursorAudit(Model):
 
     def _calls_new(self, i: Index) -> None:
         """Note a missed duplicate: the index was truly recorded and is inside the window."""
-        self.missed[i] = self.missed[i] | (self.recorded[i] & self.is_inside(i))
+        self.missed[i] |= self.recorded[i] & self.is_inside(i)
 
     def _calls_duplicate(self, i: Index) -> None:
         """Note a false duplicate: the index was never truly recorded."""
-        self.called_wrongly[i] = self.called_wrongly[i] | ~self.recorded[i]
+        self.called_wrongly[i] |= ~self.recorded[i]
 
     def _starts_at(self, v: Word) -> None:
         """Start the window at `v` and drop the bits of the words before it."""

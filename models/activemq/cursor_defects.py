@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from brokerproof.models.activemq.cursor_progress import CursorProgress, Pass
 from brokerproof.models.activemq.cursor_room import Channel, Consumer, CursorRoom, Message
-from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.language import (
     Bool,
     Int,
@@ -72,7 +71,7 @@ class ForgetsItsSize(CursorRoom):
 
     def _clears(self) -> None:
         super()._clears()
-        self.pending[IT] = 0
+        self.pending = 0
 
 
 class ClearsWhenTheLastLeaves(CursorRoom):
@@ -114,18 +113,18 @@ class LeavesThePosition(CursorRoom):
     @action
     def send_past_cache(self, m: Message, cached: Message) -> None:
         """A message finds no room: the cache ends."""
-        require(~self.has_room() & ~self.spent[m] & self.caches[IT])
+        require(~self.has_room() & ~self.spent[m] & self.caches)
         require(self.is_latest(cached) & self.stored[cached])
         self._arrives(m)
-        self.caches[IT] = False
+        self.caches = False
 
     @action
     def send_past_nothing(self, m: Message) -> None:
         """A message finds no room, and the message cached last is gone."""
-        require(~self.has_room() & ~self.spent[m] & self.caches[IT])
+        require(~self.has_room() & ~self.spent[m] & self.caches)
         require(forall(Message, lambda n: ~(self.is_latest(n) & self.stored[n])))
         self._arrives(m)
-        self.caches[IT] = False
+        self.caches = False
 
 
 class StandsTooFar(CursorRoom):
@@ -157,8 +156,8 @@ class DropsAndGoesOn(CursorRoom):
     def _clears(self) -> None:
         self._rolls_back()
         self.batch.fill(False)
-        self.caches.fill(False)
-        self.in_batch[IT] = 0
+        self.caches = False
+        self.in_batch = 0
 
 
 class LooksForRoomAfterwards(CursorRoom):
@@ -166,7 +165,7 @@ class LooksForRoomAfterwards(CursorRoom):
 
     def has_room(self) -> Bool:
         """Whether there was room before the last message was added."""
-        return self.in_batch[IT] + self.in_pages[IT] <= self.capacity
+        return self.in_batch + self.in_pages <= self.capacity
 
 
 class ReturnsBehindAll(CursorRoom):
@@ -208,8 +207,8 @@ class Restarted(CursorRoom):
         super().empty()
         self.spent.fill(True)
         self.stored.fill(True)
-        self.caches.fill(False)
-        self.pending.fill(self.backlog)
+        self.caches = False
+        self.pending = self.backlog
 
 
 class CountsDuplicates(CursorProgress):
@@ -219,7 +218,7 @@ class CountsDuplicates(CursorProgress):
     def pass_over(self, m: Message) -> None:
         """The next entry is a duplicate, and counts."""
         super().pass_over(m)
-        self.counted[IT] = self.counted[IT] + 1
+        self.counted += 1
 
 
 class SchedulesNoOther(CursorProgress):
@@ -228,9 +227,9 @@ class SchedulesNoOther(CursorProgress):
     @action
     def end_reading(self) -> None:
         """The reading ends, and no other pass is scheduled."""
-        require((self.makes[IT] == Pass.READS) & ~(self.may_read_more() & self.finds_more()))
-        self.counted[IT] = 0
-        self.makes[IT] = Pass.GIVES
+        require((self.makes == Pass.READS) & ~(self.may_read_more() & self.finds_more()))
+        self.counted = 0
+        self.makes = Pass.GIVES
 
 
 RELEASE_5_1: tuple[type[CursorRoom], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brokerproof.models.activemq.cursor_state import IT, Consumer, CursorState, Message
+from brokerproof.models.activemq.cursor_state import Consumer, CursorState, Message
 from brokerproof.models.language import Bool, exists, forall, implies, invariant
 
 PLACED = "what-is-stored-is-in-memory-or-ahead-of-the-position"
@@ -37,7 +37,7 @@ class CursorInvariants(CursorState):
     @invariant(CACHED)
     def cached_is_in_memory(self, m: Message) -> Bool:
         """While the cache is on, every stored message is in the batch or paged in (I1)."""
-        return implies(self.caches[IT], ~self.is_unread(m))
+        return implies(self.caches, ~self.is_unread(m))
 
     @invariant(APART)
     def paged_is_in_no_batch(self, m: Message) -> Bool:

@@ -15,18 +15,16 @@ A message in memory may leave at any time: the queue decides when.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from brokerproof.models.language import (
     TRUE,
     Bool,
-    Enumeration,
     Family,
     Fixed,
     Int,
     Map,
     Model,
     Order,
+    Value,
     action,
     axiom,
     counts,
@@ -57,15 +55,6 @@ class Message(Family):
     """A message, in the order of arrival."""
 
 
-class Memory(Enumeration):
-    """The memory of one queue."""
-
-    IT: ClassVar[Memory]
-
-
-IT = Memory.IT
-
-
 class CursorMemory(Model):
     """Messages in memory, parked publishes, and the wake-ups of the queue."""
 
@@ -77,10 +66,10 @@ class CursorMemory(Model):
     loaded: Map[Message, Bool]
     parked: Map[Message, Bool]
     taken: Map[Message, Bool]
-    used: Map[Memory, Int]
-    asked: Map[Memory, Bool]
-    woken: Map[Memory, Bool]
-    takes: Map[Memory, Bool]
+    used: Value[Int]
+    asked: Value[Bool]
+    woken: Value[Bool]
+    takes: Value[Bool]
 
     @axiom("messages-have-a-size")
     def messages_have_a_size(self, m: Message) -> Bool:
@@ -92,14 +81,13 @@ class CursorMemory(Model):
         """No message has been published."""
         for truth in (self.spent, self.loaded, self.parked, self.taken):
             truth.fill(False)
-        self.used.fill(0)
-        for truth_of_all in (self.asked, self.woken, self.takes):
-            truth_of_all.fill(False)
+        self.used = 0
+        self.asked = self.woken = self.takes = False
 
     @counts("used", weighing="size")
-    def is_counted(self, it: Memory, m: Message) -> Bool:
+    def is_counted(self, m: Message) -> Bool:
         """The memory in use is the sum of the sizes in memory (I15)."""
-        return (it == IT) & self.loaded[m]
+        return self.loaded[m]
 
     # Terms.
 
@@ -109,7 +97,7 @@ class CursorMemory(Model):
 
     def fits(self, m: Message) -> Bool:
         """Whether the message may be added; checked before the addition, never after (I17)."""
-        return (self.used[IT] + self.size[m] <= self.limit) | self.is_bare()
+        return (self.used + self.size[m] <= self.limit) | self.is_bare()
 
     def is_first(self, m: Message) -> Bool:
         """Whether the message is the first parked one."""
@@ -143,7 +131,7 @@ class CursorMemory(Model):
         require(~self.spent[m] & (self.anything_parked() | ~self.fits(m)))
         self._comes(m)
         self.parked[m] = True
-        self.asked[IT] = True
+        self.asked = True
 
     def _comes(self, m: Message) -> None:
         self.spent = self.spent.map(lambda n, old: old | (n == m) | self.before(n, m))
@@ -151,7 +139,7 @@ class CursorMemory(Model):
     def _adds(self, m: Message) -> None:
         self.loaded[m] = True
         self.taken[m] = True
-        self.used[IT] = self.used[IT] + self.size[m]
+        self.used += self.size[m]
 
     @action
     def give_up(self, m: Message) -> None:
@@ -167,37 +155,37 @@ class CursorMemory(Model):
         """A message leaves memory."""
         require(self.loaded[m])
         self.loaded[m] = False
-        self.used[IT] = self.used[IT] - self.size[m]
+        self.used -= self.size[m]
         self._wakes()
 
     def _wakes(self) -> None:
         """Wake the queue if it has asked for that, once for each request."""
-        self.woken[IT] = self.woken[IT] | self.asked[IT]
-        self.asked[IT] = False
+        self.woken |= self.asked
+        self.asked = False
 
     # The queue.
 
     @action
     def begin(self) -> None:
         """The queue was woken and begins to take parked publishes."""
-        require(self.woken[IT] & ~self.takes[IT])
-        self.woken[IT] = False
-        self.takes[IT] = True
+        require(self.woken & ~self.takes)
+        self.woken = False
+        self.takes = True
 
     @action
     def take(self, m: Message) -> None:
         """The queue takes the first parked publish, which fits."""
-        require(self.takes[IT] & self.is_first(m) & self.fits(m))
+        require(self.takes & self.is_first(m) & self.fits(m))
         self.parked[m] = False
         self._adds(m)
 
     @action
     def end(self) -> None:
         """The queue stops at a publish that does not fit; if any is parked, it asks again."""
-        require(self.takes[IT])
+        require(self.takes)
         require(forall(Message, lambda m: ~(self.is_first(m) & self.fits(m))))
-        self.asked[IT] = self.asked[IT] | self.anything_parked()
-        self.takes[IT] = False
+        self.asked = self.asked | self.anything_parked()
+        self.takes = False
 
     # Invariants.
 
@@ -207,7 +195,7 @@ class CursorMemory(Model):
         alone = forall(
             Message, Message, lambda m, n: implies(self.loaded[m] & self.loaded[n], m == n)
         )
-        return (self.used[IT] <= self.limit) | alone
+        return (self.used <= self.limit) | alone
 
     @invariant(IN_ORDER)
     def taken_in_order(self, m: Message, n: Message) -> Bool:
@@ -229,13 +217,13 @@ class CursorMemory(Model):
     @invariant(IS_ASKED)
     def somebody_will_look(self, m: Message) -> Bool:
         """While a publish is parked, the queue takes, is woken, or has asked to be (I18)."""
-        will = self.asked[IT] | self.woken[IT] | self.takes[IT]
+        will = self.asked | self.woken | self.takes
         return implies(self.parked[m], will)
 
     @invariant(IS_WOKEN)
     def is_woken_where_there_is_room(self, m: Message) -> Bool:
         """If the first parked publish fits, the queue is woken or takes (I18)."""
-        return implies(self.is_first(m) & self.fits(m), self.woken[IT] | self.takes[IT])
+        return implies(self.is_first(m) & self.fits(m), self.woken | self.takes)
 
     # Liveness.
 
@@ -246,7 +234,7 @@ class CursorMemory(Model):
         ranked(
             elements(Message, lambda n: self.parked[n] & ~self.before(m, n), within=self.is_parked),
             elements(Message, lambda n: self.loaded[n]),
-            self.first_fits() & ~self.takes[IT],
+            self.first_fits() & ~self.takes,
             lowered_by={
                 "take": lambda _: TRUE,
                 "leave": lambda _: TRUE,
@@ -265,7 +253,7 @@ class CursorMemory(Model):
             ~self.first_fits(),
             words="the parked publishes, then whether the first of them fits",
         )
-        return self.takes[IT], ~self.takes[IT]
+        return self.takes, ~self.takes
 
 
 CursorMemory.equivalent_mutants = """

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from brokerproof.models.activemq.cursor_invariants import CursorInvariants
-from brokerproof.models.activemq.cursor_state import IT, Channel, Consumer, Cursor, Message
+from brokerproof.models.activemq.cursor_state import Channel, Consumer, Message
 from brokerproof.models.language import Bool, action, exists, forall, implies, ite, require
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorPageIn", "Message"]
+__all__ = ["Channel", "Consumer", "CursorPageIn", "Message"]
 
 
 class CursorPageIn(CursorInvariants):
@@ -31,32 +31,32 @@ class CursorPageIn(CursorInvariants):
     @action
     def send_cached(self, m: Message) -> None:
         """A message arrives and joins the batch: the cache is on, and there is room in memory."""
-        require(~self.spent[m] & self.caches[IT])
+        require(~self.spent[m] & self.caches)
         self._arrives(m)
         self._joins_batch(m)
 
     @action
     def send_uncached(self, m: Message) -> None:
         """A message arrives while the cache is off."""
-        require(~self.spent[m] & ~self.caches[IT])
+        require(~self.spent[m] & ~self.caches)
         self._arrives(m)
 
     @action
     def send_past_cache(self, m: Message, cached: Message) -> None:
         """A message finds no room in memory: the cache ends, its last entry is the position."""
-        require(~self.spent[m] & self.caches[IT])
+        require(~self.spent[m] & self.caches)
         require(self.is_latest(cached) & self.stored[cached])
         self._arrives(m)
-        self.caches[IT] = False
+        self.caches = False
         self._stands_at(cached)
 
     @action
     def send_past_nothing(self, m: Message) -> None:
         """A message finds no room, and the message cached last is gone: there is no position."""
-        require(~self.spent[m] & self.caches[IT])
+        require(~self.spent[m] & self.caches)
         require(forall(Message, lambda n: ~(self.is_latest(n) & self.stored[n])))
         self._arrives(m)
-        self.caches[IT] = False
+        self.caches = False
         self._starts_over()
 
     def _arrives(self, m: Message) -> None:
@@ -78,7 +78,7 @@ class CursorPageIn(CursorInvariants):
         ends.
         """
         require(self.all_are_paged())
-        self.caches[IT] = True
+        self.caches = True
 
     def all_are_paged(self) -> Bool:
         """Whether no message is left to page in."""
@@ -108,7 +108,7 @@ class CursorPageIn(CursorInvariants):
     def _clears(self) -> None:
         self._rolls_back()
         self.batch.fill(False)
-        self.caches.fill(False)
+        self.caches = False
         self._starts_over()
 
     def _rolls_back(self) -> None:

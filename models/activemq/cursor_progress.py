@@ -19,18 +19,16 @@ from brokerproof.models.activemq.cursor_room import (
     WITH_ROOM,
     Channel,
     Consumer,
-    Cursor,
     CursorRoom,
     Message,
 )
-from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.language import (
     TRUE,
     Bool,
     Enumeration,
     Int,
-    Map,
     Part,
+    Value,
     action,
     axiom,
     elements,
@@ -49,7 +47,7 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.language.core.terms import integer
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorProgress", "Message", "Pass"]
+__all__ = ["Channel", "Consumer", "CursorProgress", "Message", "Pass"]
 
 IS_GIVEN = "what-is-stored-is-given-where-a-consumer-takes-it"
 A_PAGE = "a-pass-reads-no-more-than-a-page"
@@ -72,9 +70,9 @@ class CursorProgress(CursorRoom):
 
     page: Int
 
-    makes: Map[Cursor, Pass]
-    woken: Map[Cursor, Bool]
-    counted: Map[Cursor, Int]
+    makes: Value[Pass]
+    woken: Value[Bool]
+    counted: Value[Int]
 
     @axiom("a-pass-reads-something")
     def a_page_is_something(self) -> Bool:
@@ -85,23 +83,23 @@ class CursorProgress(CursorRoom):
     def empty(self) -> None:
         """No message has been sent, and the queue rests."""
         super().empty()
-        self.makes.fill(Pass.RESTS)
-        self.woken.fill(False)
-        self.counted.fill(0)
+        self.makes = Pass.RESTS
+        self.woken = False
+        self.counted = 0
 
     # Terms of a pass.
 
     def rests(self) -> Bool:
         """Whether the queue is between passes."""
-        return self.makes[IT] == Pass.RESTS
+        return self.makes == Pass.RESTS
 
     def may_read_more(self) -> Bool:
         """Whether the pass has read less than a page; duplicates do not count (M-05)."""
-        return self.counted[IT] < self.page
+        return self.counted < self.page
 
     def may_read(self) -> Bool:
         """Whether the cursor looks at the store: in a pass that has read less than a page."""
-        reads = (self.makes[IT] == Pass.READS) & self.may_read_more()
+        reads = (self.makes == Pass.READS) & self.may_read_more()
         return reads & super().may_read()
 
     def finds_more(self) -> Bool:
@@ -120,81 +118,81 @@ class CursorProgress(CursorRoom):
     @action
     def begin(self) -> None:
         """A woken queue begins a pass; the pass reads if the batch is empty."""
-        require(self.rests() & self.woken[IT])
-        self.woken[IT] = False
-        self.counted[IT] = 0
-        self.makes[IT] = Pass.READS
+        require(self.rests() & self.woken)
+        self.woken = False
+        self.counted = 0
+        self.makes = Pass.READS
 
     @action
     def read(self, m: Message) -> None:
         """The next entry is new, and there is room: it joins the batch, and counts."""
         super().read(m)
-        self.counted[IT] = self.counted[IT] + 1
+        self.counted += 1
 
     @action
     def end_reading(self) -> None:
         """The reading ends: no entry, no room, or a full page, which schedules a pass (I8)."""
-        require((self.makes[IT] == Pass.READS) & ~(self.may_read_more() & self.finds_more()))
-        self.woken[IT] = self.woken[IT] | ~self.may_read_more()
-        self.counted[IT] = 0
-        self.makes[IT] = Pass.GIVES
+        require((self.makes == Pass.READS) & ~(self.may_read_more() & self.finds_more()))
+        self.woken = self.woken | ~self.may_read_more()
+        self.counted = 0
+        self.makes = Pass.GIVES
 
     @action
     def page_in(self, m: Message) -> None:
         """The head of the batch is paged in."""
-        require(self.makes[IT] == Pass.GIVES)
+        require(self.makes == Pass.GIVES)
         super().page_in(m)
 
     @action
     def give(self, who: Consumer, m: Message) -> None:
         """A consumer is given the next message."""
-        require(self.makes[IT] == Pass.GIVES)
+        require(self.makes == Pass.GIVES)
         super().give(who, m)
 
     @action
     def end(self) -> None:
         """The pass ends: the batch is paged in, and no message is left that a consumer takes."""
-        require((self.makes[IT] == Pass.GIVES) & ~self.has_something_to_give())
+        require((self.makes == Pass.GIVES) & ~self.has_something_to_give())
         require(forall(Message, lambda m: ~self.batch[m]))
-        self.makes[IT] = Pass.RESTS
+        self.makes = Pass.RESTS
 
     @action
     def clear(self) -> None:
         """Memory is short between passes: the batch is dropped, and another pass is scheduled."""
         require(self.rests())
         super().clear()
-        self.woken[IT] = True
+        self.woken = True
 
     # Events that wake the queue.
 
     def _arrives(self, m: Message) -> None:
         super()._arrives(m)
-        self.woken[IT] = True
+        self.woken = True
 
     @action
     def unload(self, m: Message) -> None:
         """A content leaves memory."""
         super().unload(m)
-        self.woken[IT] = True
+        self.woken = True
 
     @action
     def acknowledge(self, who: Consumer, m: Message) -> None:
         """A consumer acknowledges a message."""
         super().acknowledge(who, m)
-        self.woken[IT] = True
+        self.woken = True
 
     @action
     def release(self, who: Consumer, m: Message) -> None:
         """A consumer returns a message."""
         super().release(who, m)
-        self.woken[IT] = True
+        self.woken = True
 
     @action
     def attach(self, who: Consumer) -> None:
         """A consumer attaches between two passes."""
         require(self.rests())
         super().attach(who)
-        self.woken[IT] = True
+        self.woken = True
 
     @action
     def cancel(self, who: Consumer) -> None:
@@ -207,7 +205,7 @@ class CursorProgress(CursorRoom):
         """The consumers of a channel leave between two passes, and their messages are returned."""
         require(self.rests())
         super().close(which)
-        self.woken[IT] = True
+        self.woken = True
 
     # Invariants.
 
@@ -215,24 +213,20 @@ class CursorProgress(CursorRoom):
     def nothing_is_left_where_it_rests(self, m: Message) -> Bool:
         """At rest, no message can be paged in or given until an event from outside (I8)."""
         takes = exists(Consumer, lambda c: self.takes[c])
-        rests = self.rests() & ~self.woken[IT]
+        rests = self.rests() & ~self.woken
         return implies(rests, ~self.batch[m] & ~(takes & (self.waiting[m] | self.returned[m])))
 
     @invariant(READ_ON)
     def nothing_more_is_found(self, m: Message) -> Bool:
         """After the reading, if no pass is scheduled, the store ended or room did (I4, I8)."""
-        has_read = (self.makes[IT] != Pass.READS) & ~self.woken[IT] & ~self.is_empty()
+        has_read = (self.makes != Pass.READS) & ~self.woken & ~self.is_empty()
         return implies(has_read & self.is_next(m), ~self.is_duplicate(m) & ~self.has_room())
 
     @invariant(A_PAGE)
     def no_more_than_a_page(self) -> Bool:
         """A pass reads at most a page, and counts from 0."""
-        reads = self.makes[IT] == Pass.READS
-        return (
-            (self.counted[IT] >= 0)
-            & (self.counted[IT] <= self.page)
-            & (reads | (self.counted[IT] == 0))
-        )
+        reads = self.makes == Pass.READS
+        return (self.counted >= 0) & (self.counted <= self.page) & (reads | (self.counted == 0))
 
     # Liveness.
 
@@ -291,10 +285,10 @@ class CursorProgress(CursorRoom):
         unread = self.is_unread(m)
         stuck = self.is_stuck(m)
         full = stuck & exists(Message, lambda n: self.loaded[n])
-        reads = (self.makes[IT] == Pass.READS) & ~full
-        gives = self.makes[IT] == Pass.GIVES
-        has_read = reads & (self.counted[IT] > 0)
-        room = self.capacity - self.in_batch[IT] - self.in_pages[IT]
+        reads = (self.makes == Pass.READS) & ~full
+        gives = self.makes == Pass.GIVES
+        has_read = reads & (self.counted > 0)
+        room = self.capacity - self.in_batch - self.in_pages
         in_a_pass = ite(has_read, integer(4), ite(gives, integer(3), ite(reads, integer(1), 2)))
         to_a_gift = ite(self.rests(), integer(3), ite(reads, integer(2), 1))
         ranked(
@@ -306,8 +300,8 @@ class CursorProgress(CursorRoom):
             among_stored(lambda n: stuck & (self.batch[n] | self.loaded[n])),
             among_stored(lambda n: stuck & self.batch[n]),
             ite(full, integer(0), ite(unread & ~stuck, in_a_pass, to_a_gift)),
-            reads & (self.caches[IT] | self.all_are_paged()),
-            ite(reads, self.page - self.counted[IT], 0),
+            reads & (self.caches | self.all_are_paged()),
+            ite(reads, self.page - self.counted, 0),
             elements(Message, lambda n: self.loaded[n] & reads, within=lambda n: self.loaded[n]),
             elements(Message, lambda n: self.paged[n] & reads, within=lambda n: self.paged[n]),
             ite(reads, room, 0),
@@ -336,7 +330,7 @@ class CursorProgress(CursorRoom):
         finitely(send_cached=lambda _: TRUE)
         least(self.before, lambda n: self.batch[n])
         least(self.before, lambda n: self.waiting[n])
-        gives = self.makes[IT] == Pass.GIVES
+        gives = self.makes == Pass.GIVES
         ranked(
             gives,
             elements(Message, lambda n: gives & self.batch[n], within=lambda n: self.stored[n]),
@@ -344,7 +338,7 @@ class CursorProgress(CursorRoom):
             words="the messages that the pass has still to page in, then those to give",
         )
         returned = exists(Message, lambda n: self.returned[n])
-        return self.woken[IT], (self.makes[IT] == Pass.READS) | returned
+        return self.woken, (self.makes == Pass.READS) | returned
 
 
 CursorProgress.equivalent_mutants = (

@@ -12,7 +12,7 @@ that no stored message is then left without a holder is a theorem about the posi
 
 from __future__ import annotations
 
-from brokerproof.models.activemq.cursor_state import IT, Channel, Consumer, Cursor, Message
+from brokerproof.models.activemq.cursor_state import Channel, Consumer, Message
 from brokerproof.models.activemq.cursor_store import CursorStore
 from brokerproof.models.language import (
     Bool,
@@ -24,7 +24,7 @@ from brokerproof.models.language import (
     require,
 )
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorQueue", "Message"]
+__all__ = ["Channel", "Consumer", "CursorQueue", "Message"]
 
 
 class CursorQueue(CursorStore):
@@ -124,7 +124,7 @@ class CursorQueue(CursorStore):
 
     def has_nothing_to_give(self) -> Bool:
         """Whether no message waits in memory, and the position is at the end of the store."""
-        return ~self.down[IT] & forall(
+        return ~self.down & forall(
             Message,
             lambda m: (
                 ~(
@@ -140,7 +140,7 @@ class CursorQueue(CursorStore):
     def come_to_rest(self) -> None:
         """The queue rests: no message is left to give, or no consumer is served."""
         none_served = forall(Consumer, lambda c: ~self.is_served(c))
-        require(self.has_nothing_to_give() | (none_served & ~self.down[IT]))
+        require(self.has_nothing_to_give() | (none_served & ~self.down))
 
     @action
     def purge(self) -> None:
@@ -149,7 +149,7 @@ class CursorQueue(CursorStore):
         def stays(m: Message) -> Bool:
             return self.stored[m] & self.is_held(m)
 
-        require(~self.down[IT])
+        require(~self.down)
         self._starts_over()
         self.removed = self.removed.map(lambda m, old: old | (self.stored[m] & ~stays(m)))
         self.sooner = self.sooner.map(lambda n, k, old: old & stays(n) & stays(k))

@@ -12,15 +12,14 @@ from __future__ import annotations
 from brokerproof.models.activemq.cursor_page_in import (
     Channel,
     Consumer,
-    Cursor,
     CursorPageIn,
     Message,
 )
-from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.language import (
     Bool,
     Int,
     Map,
+    Value,
     action,
     axiom,
     counts,
@@ -32,7 +31,7 @@ from brokerproof.models.language import (
     require,
 )
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorRoom", "Message", "window"]
+__all__ = ["Channel", "Consumer", "CursorRoom", "Message", "window"]
 
 WITHIN = "no-more-is-in-memory-than-there-is-room-for"
 LOADED = "what-has-its-content-in-memory-is-paged-in"
@@ -54,9 +53,9 @@ class CursorRoom(CursorPageIn):
     capacity: Int
 
     loaded: Map[Message, Bool]
-    in_batch: Map[Cursor, Int]
-    in_pages: Map[Cursor, Int]
-    pending: Map[Cursor, Int]
+    in_batch: Value[Int]
+    in_pages: Value[Int]
+    pending: Value[Int]
 
     @axiom("there-may-be-no-room-but-not-less")
     def capacity_is_not_negative(self) -> Bool:
@@ -68,31 +67,30 @@ class CursorRoom(CursorPageIn):
         """No message has been sent."""
         super().empty()
         self.loaded.fill(False)
-        for number in (self.in_batch, self.in_pages, self.pending):
-            number.fill(0)
+        self.in_batch = self.in_pages = self.pending = 0
 
     @counts("in_batch")
-    def is_in_batch(self, it: Cursor, m: Message) -> Bool:
+    def is_in_batch(self, m: Message) -> Bool:
         """The batch takes as much room as it has messages."""
-        return (it == IT) & self.batch[m]
+        return self.batch[m]
 
     @counts("in_pages")
-    def is_loaded(self, it: Cursor, m: Message) -> Bool:
+    def is_loaded(self, m: Message) -> Bool:
         """Paged-in messages take as much room as they have contents in memory."""
-        return (it == IT) & self.loaded[m]
+        return self.loaded[m]
 
     @counts("pending")
-    def is_pending(self, it: Cursor, m: Message) -> Bool:
+    def is_pending(self, m: Message) -> Bool:
         """The cursor's size is the number of stored messages that are not paged in (I6)."""
-        return (it == IT) & self.stored[m] & ~self.paged[m]
+        return self.stored[m] & ~self.paged[m]
 
     def has_room(self) -> Bool:
         """Whether there is room for one more message, before it is added (I17)."""
-        return self.in_batch[IT] + self.in_pages[IT] < self.capacity
+        return self.in_batch + self.in_pages < self.capacity
 
     def is_empty(self) -> Bool:
         """Whether the cursor takes itself for empty; it never counts below 0."""
-        return self.pending[IT] <= 0
+        return self.pending <= 0
 
     def may_read(self) -> Bool:
         """Whether the cursor looks at the store: whenever its count is above 0."""
@@ -120,11 +118,11 @@ class CursorRoom(CursorPageIn):
 
     def _arrives(self, m: Message) -> None:
         super()._arrives(m)
-        self.pending[IT] = self.pending[IT] + 1
+        self.pending += 1
 
     def _joins_batch(self, m: Message) -> None:
         super()._joins_batch(m)
-        self.in_batch[IT] = self.in_batch[IT] + 1
+        self.in_batch += 1
 
     @action
     def read(self, m: Message) -> None:
@@ -146,7 +144,7 @@ class CursorRoom(CursorPageIn):
 
     def _clears(self) -> None:
         super()._clears()
-        self.in_batch[IT] = 0
+        self.in_batch = 0
 
     # Memory of paged-in messages.
 
@@ -155,9 +153,9 @@ class CursorRoom(CursorPageIn):
         """The head of the batch is paged in, with its content."""
         super().page_in(m)
         self.loaded[m] = True
-        self.in_batch[IT] = self.in_batch[IT] - 1
-        self.in_pages[IT] = self.in_pages[IT] + 1
-        self.pending[IT] = self.pending[IT] - 1
+        self.in_batch -= 1
+        self.in_pages += 1
+        self.pending -= 1
 
     @action
     def unload(self, m: Message) -> None:
@@ -166,7 +164,7 @@ class CursorRoom(CursorPageIn):
         self._unloads(m)
 
     def _unloads(self, m: Message) -> None:
-        self.in_pages[IT] = ite(self.loaded[m], self.in_pages[IT] - 1, self.in_pages[IT])
+        self.in_pages = ite(self.loaded[m], self.in_pages - 1, self.in_pages)
         self.loaded[m] = False
 
     def _ends(self, m: Message) -> None:
@@ -183,7 +181,7 @@ class CursorRoom(CursorPageIn):
     @invariant(WITHIN)
     def memory_is_within(self) -> Bool:
         """The messages in memory fit its capacity: room is checked before each addition (I17)."""
-        return self.in_batch[IT] + self.in_pages[IT] <= self.capacity
+        return self.in_batch + self.in_pages <= self.capacity
 
 
 WITH_ROOM = """

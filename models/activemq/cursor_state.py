@@ -16,12 +16,9 @@ returns, and held ones in the order of delivery.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from brokerproof.models.contract.core_state import Channel, Consumer
 from brokerproof.models.language import (
     Bool,
-    Enumeration,
     Family,
     Fixed,
     FixedRelation,
@@ -29,6 +26,7 @@ from brokerproof.models.language import (
     Model,
     Order,
     Relation,
+    Value,
     axiom,
     exists,
     forall,
@@ -36,20 +34,11 @@ from brokerproof.models.language import (
     initial,
 )
 
-__all__ = ["Channel", "Consumer", "Cursor", "CursorState", "Message"]
+__all__ = ["Channel", "Consumer", "CursorState", "Message"]
 
 
 class Message(Family):
     """A message, which is also its entry in the store and its index in the audit."""
-
-
-class Cursor(Enumeration):
-    """The cursor of the queue; there is exactly one."""
-
-    IT: ClassVar[Cursor]
-
-
-IT = Cursor.IT
 
 
 class CursorState(Model):
@@ -71,7 +60,7 @@ class CursorState(Model):
     takes: Map[Consumer, Bool]
     behind: Map[Message, Bool]
     read_last: Map[Message, Bool]
-    caches: Map[Cursor, Bool]
+    caches: Value[Bool]
     recorded: Map[Message, Bool]
     below: Map[Message, Bool]
     given: Map[Message, Bool]
@@ -96,7 +85,7 @@ class CursorState(Model):
             truth.fill(False)
         self.holds.fill(False)
         self.sooner.fill(False)
-        self.caches.fill(True)
+        self.caches = True
 
     # Terms.
 

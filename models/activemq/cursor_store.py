@@ -11,10 +11,11 @@ another cursor, not here.
 from __future__ import annotations
 
 from brokerproof.models.activemq.cursor_page_in import CursorPageIn
-from brokerproof.models.activemq.cursor_state import IT, Consumer, Cursor, Message
+from brokerproof.models.activemq.cursor_state import Consumer, Message
 from brokerproof.models.language import (
     Bool,
     Map,
+    Value,
     action,
     exists,
     forall,
@@ -33,14 +34,15 @@ class CursorStore(CursorPageIn):
 
     added: Map[Message, Bool]
     removed: Map[Message, Bool]
-    down: Map[Cursor, Bool]
+    down: Value[Bool]
 
     @initial
     def empty(self) -> None:
         """The journal has no record, and the broker runs."""
         super().empty()
-        for truth in (self.added, self.removed, self.down):
-            truth.fill(False)
+        self.added.fill(False)
+        self.removed.fill(False)
+        self.down = False
 
     def is_kept(self, m: Message) -> Bool:
         """Whether a start finds the message in the journal."""
@@ -48,10 +50,10 @@ class CursorStore(CursorPageIn):
 
     def is_there(self, m: Message) -> Bool:
         """Whether the message is stored or, while the broker is down, comes back."""
-        return ite(self.down[IT], self.is_kept(m), self.stored[m])
+        return ite(self.down, self.is_kept(m), self.stored[m])
 
     def _arrives(self, m: Message) -> None:
-        require(~self.down[IT])
+        require(~self.down)
         super()._arrives(m)
         self.added[m] = True
 
@@ -62,13 +64,13 @@ class CursorStore(CursorPageIn):
     @action
     def attach(self, who: Consumer) -> None:
         """A consumer attaches to a broker that runs."""
-        require(~self.down[IT])
+        require(~self.down)
         super().attach(who)
 
     @action
     def crash(self) -> None:
         """The broker stops without warning: only the journal is left."""
-        require(~self.down[IT])
+        require(~self.down)
         for truth in (
             *(self.stored, self.batch, self.paged, self.waiting, self.returned, self.given),
             *(self.attached, self.takes, self.behind, self.read_last, self.recorded, self.below),
@@ -76,15 +78,15 @@ class CursorStore(CursorPageIn):
             truth.fill(False)
         self.holds.fill(False)
         self.sooner.fill(False)
-        self.down.fill(True)
+        self.down = True
 
     @action
     def restart(self) -> None:
         """The broker starts: all that is kept is stored in its order, and nothing is in memory."""
-        require(self.down[IT])
+        require(self.down)
         self.stored = self.stored.map(lambda m, _: self.is_kept(m))
-        self.caches.fill(~exists(Message, self.is_kept))
-        self.down.fill(False)
+        self.caches = ~exists(Message, self.is_kept)
+        self.down = False
 
     @invariant(ON_DISK)
     def store_has_what_is_kept(self) -> Bool:
@@ -92,10 +94,10 @@ class CursorStore(CursorPageIn):
         nothing_known = forall(
             Message, lambda m: ~(self.stored[m] | self.behind[m] | self.recorded[m] | self.given[m])
         )
-        return implies(self.down[IT], nothing_known) & forall(
+        return implies(self.down, nothing_known) & forall(
             Message,
             lambda m: (
-                implies(~self.down[IT], self.stored[m] == self.is_kept(m))
+                implies(~self.down, self.stored[m] == self.is_kept(m))
                 & implies(self.added[m], self.spent[m])
                 & implies(self.removed[m], self.added[m])
             ),

@@ -209,7 +209,7 @@ class _Read:
             ),
             recorded=if_stored([name is not None and stored[name].suppressed for name in shown]),
             below=if_stored(below),
-            caches=[self.level.cache_enabled],
+            caches=self.level.cache_enabled,
             out_of_turn=[False for _ in numbers],
         )
 

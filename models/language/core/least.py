@@ -22,6 +22,7 @@ from brokerproof.models.language.core.terms import (
     forall,
     fresh,
     implies,
+    quantify,
     read,
 )
 
@@ -62,39 +63,38 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
     trace.assumptions.append(Assumed(text, term))
 
 
-def not_negative(counter: Map[I, Int]) -> None:
+def not_negative(counter: Map[I, Int] | Int) -> None:
     """Let proofs of this action assume that a counter is nowhere below 0, because it is a count.
 
     The fact holds if `@counts` says what is counted, and no weight is below 0. The proof lists it
     as an assumption; `with_counts` has an exploration check it.
     """
-    trace = tracing()
-    if trace.touched:
-        raise ModelError("not_negative comes before the first assignment: it reads the old state")
-    symbol = getattr(counter, "_symbol", None)
-    if not isinstance(symbol, Symbol) or symbol.range is not Int or len(symbol.domain) != 1:
-        raise ModelError("not_negative takes a counter of the model, with one index")
-    term = forall(symbol.domain[0], lambda index: counter[cast("I", index)] >= 0)
-    trace.assumptions.append(Assumed(f"not_negative: {symbol} is a count, so not below 0", term))
+    symbol, places = _counter(counter, "not_negative")
+    term = quantify("forall", places, cast("Int", read(symbol, places)) >= 0)
+    text = f"not_negative: {symbol} is a count, so not below 0"
+    tracing().assumptions.append(Assumed(text, term))
 
 
-def empty_at_zero(counter: Map[I, Int], family: type[E], members: Callable[[I, E], Bool]) -> None:
+def empty_at_zero(
+    counter: Map[I, Int] | Int, family: type[E], members: Callable[..., Bool]
+) -> None:
     """Let proofs of this action assume that a counter is 0 exactly where nothing is counted.
 
-    The fact holds if `@counts` says that `members` are counted, each as 1. The proof lists it as an
-    assumption; `with_counts` has an exploration check it.
+    The fact holds if `@counts` says that `members`, of each index and element, are counted, each as
+    1. The proof lists it as an assumption; `with_counts` has an exploration check it.
     """
-    trace = tracing()
-    if trace.touched:
-        raise ModelError("empty_at_zero comes before the first assignment: it reads the old state")
-    symbol = getattr(counter, "_symbol", None)
-    if not isinstance(symbol, Symbol) or symbol.range is not Int or len(symbol.domain) != 1:
-        raise ModelError("empty_at_zero takes a counter of the model, with one index")
-
-    def is_empty(index: I) -> Bool:
-        none = forall(family, lambda element: ~members(index, element))
-        return (counter[index] <= 0) == none
-
-    term = forall(symbol.domain[0], is_empty)
+    symbol, places = _counter(counter, "empty_at_zero")
+    none = forall(family, lambda element: ~members(*places, element))
+    term = quantify("forall", places, (cast("Int", read(symbol, places)) <= 0) == none)
     text = f"empty_at_zero: {symbol} is a count, so it is 0 exactly where nothing is counted"
-    trace.assumptions.append(Assumed(text, term))
+    tracing().assumptions.append(Assumed(text, term))
+
+
+def _counter(counter: object, fact: str) -> tuple[Symbol, tuple[Term, ...]]:
+    """Return the symbol of a counter, and a variable for each of its indices."""
+    if tracing().touched:
+        raise ModelError(f"{fact} comes before the first assignment: it reads the old state")
+    symbol = counter.payload if isinstance(counter, Int) else getattr(counter, "_symbol", None)
+    if not isinstance(symbol, Symbol) or symbol.range is not Int:
+        raise ModelError(f"{fact} takes a counter of the model")
+    return symbol, tuple(fresh(sort, "i") for sort in symbol.domain)

@@ -10,7 +10,6 @@ from brokerproof.models.activemq.cursor_memory import (
     IS_ASKED,
     IS_TAKEN,
     IS_WOKEN,
-    IT,
     WITHIN,
     CursorMemory,
     Message,
@@ -36,7 +35,7 @@ class LooksAfterwards(CursorMemory):
     def fits(self, m: Message) -> Bool:
         """Whether memory is not full."""
         del m
-        return self.used[IT] < self.limit
+        return self.used < self.limit
 
 
 class AddsToWhatIsTooLarge(CursorMemory):
@@ -52,7 +51,7 @@ class NeverAddsWhatIsTooLarge(CursorMemory):
 
     def fits(self, m: Message) -> Bool:
         """Whether the message fits beside the others."""
-        return self.used[IT] + self.size[m] <= self.limit
+        return self.used + self.size[m] <= self.limit
 
 
 class LetsOthersPass(CursorMemory):
@@ -72,7 +71,7 @@ class TakesAnyThatFits(CursorMemory):
     @action
     def take(self, m: Message) -> None:
         """Something that is parked fits."""
-        require(self.takes[IT] & self.parked[m] & self.fits(m))
+        require(self.takes & self.parked[m] & self.fits(m))
         self.parked[m] = False
         self._adds(m)
 
@@ -83,9 +82,9 @@ class AsksOnce(CursorMemory):
     @action
     def end(self) -> None:
         """The first does not fit, or nothing is parked."""
-        require(self.takes[IT])
+        require(self.takes)
         require(forall(Message, lambda m: ~(self.is_first(m) & self.fits(m))))
-        self.takes[IT] = False
+        self.takes = False
 
 
 class WakesWhenItWasFull(CursorMemory):
@@ -95,13 +94,13 @@ class WakesWhenItWasFull(CursorMemory):
     def leave(self, m: Message) -> None:
         """A message leaves memory."""
         require(self.loaded[m])
-        was_full = self.used[IT] >= self.limit
-        is_full = self.used[IT] - self.size[m] >= self.limit
-        wakes = was_full & ~is_full & self.asked[IT]
-        self.woken[IT] = self.woken[IT] | wakes
-        self.asked[IT] = self.asked[IT] & ~wakes
+        was_full = self.used >= self.limit
+        is_full = self.used - self.size[m] >= self.limit
+        wakes = was_full & ~is_full & self.asked
+        self.woken |= wakes
+        self.asked &= ~wakes
         self.loaded[m] = False
-        self.used[IT] = self.used[IT] - self.size[m]
+        self.used -= self.size[m]
 
 
 class GivesUpInSilence(CursorMemory):
@@ -120,9 +119,9 @@ class TakesOne(CursorMemory):
     @action
     def end(self) -> None:
         """The queue goes on to other things."""
-        require(self.takes[IT])
-        self.asked[IT] = self.asked[IT] | self.anything_parked()
-        self.takes[IT] = False
+        require(self.takes)
+        self.asked = self.asked | self.anything_parked()
+        self.takes = False
 
 
 class NeverEnds(CursorMemory):
@@ -132,7 +131,7 @@ class NeverEnds(CursorMemory):
     def end(self) -> None:
         """The first does not fit, or nothing is parked."""
         super().end()
-        self.takes[IT] = True
+        self.takes = True
 
 
 def test_it_is_proved_for_any_sizes() -> None:

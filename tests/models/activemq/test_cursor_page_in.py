@@ -37,7 +37,6 @@ from brokerproof.models.activemq.cursor_invariants import (
 )
 from brokerproof.models.activemq.cursor_page_in import Channel, Consumer, CursorPageIn, Message
 from brokerproof.models.activemq.cursor_room import WITHIN, CursorRoom, window
-from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.language import action, forall, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
@@ -82,7 +81,7 @@ class CachesAgainTooSoon(CursorPageIn):
     def cache_again(self) -> None:
         """Nothing is in the batch."""
         require(forall(Message, lambda m: ~self.batch[m]))
-        self.caches[IT] = True
+        self.caches = True
 
 
 class PagesInTheLast(CursorPageIn):

@@ -52,7 +52,7 @@ class WakesAtNoArrival(CursorProgress):
     """An arriving message does not wake the queue."""
 
     def _arrives(self, m: Message) -> None:
-        woken = self.woken.map(lambda _, old: old)
+        woken = self.woken
         super()._arrives(m)
         self.woken = woken
 
@@ -63,7 +63,7 @@ class WakesAtNoConsumer(CursorProgress):
     @action
     def attach(self, who: Consumer) -> None:
         """A consumer comes."""
-        woken = self.woken.map(lambda _, old: old)
+        woken = self.woken
         super().attach(who)
         self.woken = woken
 
@@ -74,7 +74,7 @@ class WakesAtNoReturn(CursorProgress):
     @action
     def release(self, who: Consumer, m: Message) -> None:
         """A consumer returns a message."""
-        woken = self.woken.map(lambda _, old: old)
+        woken = self.woken
         super().release(who, m)
         self.woken = woken
 
@@ -85,7 +85,7 @@ class WakesAtNoMemory(CursorProgress):
     @action
     def unload(self, m: Message) -> None:
         """Memory is given back."""
-        woken = self.woken.map(lambda _, old: old)
+        woken = self.woken
         super().unload(m)
         self.woken = woken
 
@@ -106,7 +106,7 @@ class DropsInSilence(CursorProgress):
     @action
     def clear(self) -> None:
         """Memory is short: the batch is dropped."""
-        woken = self.woken.map(lambda _, old: old)
+        woken = self.woken
         super().clear()
         self.woken = woken
 
@@ -118,7 +118,7 @@ class ForgetsAWakeUp(CursorProgress):
     def end(self) -> None:
         """The pass is over."""
         super().end()
-        self.woken.fill(False)
+        self.woken = False
 
 
 class LooksAtTheEndAlone(CursorProgress):

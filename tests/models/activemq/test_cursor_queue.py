@@ -20,7 +20,6 @@ from brokerproof.models.activemq.cursor_queue_refines_contract import (
 from brokerproof.models.activemq.cursor_queue_refines_contract import (
     RememberingCursorQueue as Remembering,
 )
-from brokerproof.models.activemq.cursor_state import IT
 from brokerproof.models.activemq.cursor_store import ON_DISK
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
 from brokerproof.models.contract import core_state
@@ -129,7 +128,7 @@ class AnswersBeforeTheSync(CursorQueue):
     """Takes a message before the record of its addition is on disk."""
 
     def _arrives(self, m: Message) -> None:
-        require(~self.down[IT])
+        require(~self.down)
         CursorPageIn._arrives(self, m)
 
     @action
@@ -144,9 +143,9 @@ class AnswersBeforeTheSync(CursorQueue):
         return forall(
             Message,
             lambda m: (
-                implies(~self.down[IT] & self.is_kept(m), self.stored[m])
-                & implies(self.down[IT], ~self.stored[m] & ~self.behind[m] & ~self.recorded[m])
-                & implies(self.down[IT], ~self.given[m])
+                implies(~self.down & self.is_kept(m), self.stored[m])
+                & implies(self.down, ~self.stored[m] & ~self.behind[m] & ~self.recorded[m])
+                & implies(self.down, ~self.given[m])
                 & implies(self.added[m], self.spent[m])
             ),
         )
@@ -168,7 +167,7 @@ class SettlesBeforeTheSync(CursorQueue):
         return forall(
             Message,
             lambda m: (
-                implies(self.stored[m], self.is_kept(m) & ~self.down[IT])
+                implies(self.stored[m], self.is_kept(m) & ~self.down)
                 & implies(self.added[m], self.spent[m])
             ),
         )
