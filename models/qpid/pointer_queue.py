@@ -90,7 +90,7 @@ class EntryList(Model):
 
     def in_list(self, e: Entry) -> Bool:
         """Whether the walk still finds the entry; an unlinked one is invisible."""
-        return (self.status[e] == Status.AVAILABLE) | (self.status[e] == Status.ACQUIRED)
+        return self.status[e].is_one_of(Status.AVAILABLE, Status.ACQUIRED)
 
     def at_or_before(self, e: Entry, f: Entry) -> Bool:
         """Whether e is f or before it."""
@@ -181,10 +181,7 @@ class PointerQueue(EntryList):
         """An entry arrives behind all others, so no pointer can be ahead of it."""
         require(self.status[entry] == Status.ABSENT)
         require(
-            forall(
-                Entry,
-                lambda e: implies(self.status[e] != Status.ABSENT, self.before(e, entry)),
-            )
+            forall(Entry, lambda e: implies(self.status[e] != Status.ABSENT, self.before(e, entry)))
         )
         self.status[entry] = Status.AVAILABLE
 
@@ -256,7 +253,7 @@ class PointerQueue(EntryList):
         self._rewind_to(entry, browsers=False)
 
     def _move_to(self, who: Subscription, entry: Entry) -> None:
-        self.rewound[who] = self.rewound[who] & (self.released[who] != entry)
+        self.rewound[who] &= self.released[who] != entry
         self.last_seen[who] = entry
 
     def _rewind_to(self, entry: Entry, *, browsers: bool, unless: Bool = FALSE) -> None:

@@ -31,12 +31,7 @@ from brokerproof.models.language import (
     leads_to,
     require,
 )
-from brokerproof.models.qpid.pointer_queue import (
-    DELIVERED_BY,
-    IS_DELIVERED,
-    Entry,
-    Subscription,
-)
+from brokerproof.models.qpid.pointer_queue import DELIVERED_BY, IS_DELIVERED, Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
 
 SUBSCRIBED = "who-is-subscribed-is-in-a-list"
@@ -77,7 +72,7 @@ class PullQueue(ProgressingQueue):
 
     def is_told(self, who: Subscription) -> Bool:
         """Whether a consumer may look for a message: it is interested or notified."""
-        return self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOTIFIED)
+        return self.listed[who].is_one_of(Listed.INTERESTED, Listed.NOTIFIED)
 
     def is_wanting(self, who: Subscription) -> Bool:
         """Whether a consumer counts as wanting messages."""
@@ -220,20 +215,16 @@ class PullQueue(ProgressingQueue):
     @invariant(BELONGS)
     def where_it_belongs(self, who: Subscription) -> Bool:
         """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
-        return implies(
-            self.browser[who],
-            ~self.is_told(who),
-        ) & implies(~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING))
+        return implies(self.browser[who], ~self.is_told(who)) & implies(
+            ~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING)
+        )
 
     @invariant("each-move-is-a-row-of-the-table")
     def moves_are_rows(self, who: Subscription) -> Bool:
         """Each consumer has come from a list that leads to its present one (QCM-5)."""
 
         def came_from(who: Subscription, now: Listed, *before: Listed) -> Bool:
-            possible = self.was_listed[who] == before[0]
-            for each in before[1:]:
-                possible = possible | (self.was_listed[who] == each)
-            return implies(self.is_listed(who, now), possible)
+            return implies(self.is_listed(who, now), self.was_listed[who].is_one_of(*before))
 
         removed, idle = Listed.REMOVED, Listed.NOT_INTERESTED
         told, notified = Listed.INTERESTED, Listed.NOTIFIED

@@ -35,7 +35,7 @@ from brokerproof.models.language import (
     ranked,
     require,
 )
-from brokerproof.models.language.core.terms import disjunction, integer
+from brokerproof.models.language.core.terms import integer
 
 LOWERS = "what-reports-work-lowers-the-measure"
 ENDS = "the-measure-is-not-negative"
@@ -137,7 +137,7 @@ class PagingReduction(Model):
 
     def is_at(self, *calls: Call) -> Bool:
         """Whether the call is at one of these points."""
-        return disjunction(self.call == call for call in calls)
+        return self.call.is_one_of(*calls)
 
     def pages_pending(self) -> Bool:
         """Whether contents of pending messages leave now."""
@@ -189,7 +189,7 @@ class PagingReduction(Model):
 
     def counts(self, part: Part) -> Bool:
         """Whether messages in the place count as in memory."""
-        return (part == Part.Q1) | (part == Part.Q4)
+        return part.is_one_of(Part.Q1, Part.Q4)
 
     @action
     def come_to_be_pending(self) -> None:
@@ -433,8 +433,7 @@ class PagingReduction(Model):
         """A call without work leaves contents within the target; with target 0, none (I17)."""
         nothing = (self.length[Part.Q1] == 0) & (self.length[Part.Q4] == 0) & (self.ram_acks == 0)
         return implies(
-            self.is_done,
-            (self.contents() <= self.target) & implies(self.target == 0, nothing),
+            self.is_done, (self.contents() <= self.target) & implies(self.target == 0, nothing)
         )
 
     @invariant(FEW)

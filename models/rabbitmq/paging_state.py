@@ -96,10 +96,7 @@ class PagingState(Model):
 
     def is_in(self, m: Message, *places: Place) -> Bool:
         """Whether the message is in one of the places."""
-        found = self.place[m] == places[0]
-        for place in places[1:]:
-            found = found | (self.place[m] == place)
-        return found
+        return self.place[m].is_one_of(*places)
 
     def is_ready(self, m: Message) -> Bool:
         """Whether the message waits to be fetched, wherever it is kept."""

@@ -15,7 +15,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, overload
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, overload
 
 Op: TypeAlias = Literal[
     "variable",  # payload: (name, serial number)
@@ -65,6 +65,10 @@ class Term:
         return ~equal(self, lift(other, type(self)))
 
     __hash__ = object.__hash__
+
+    def is_one_of(self, *values: Self) -> Bool:
+        """Return whether the term is one of these values."""
+        return disjunction(self == value for value in values)
 
     def __repr__(self) -> str:
         return show(self)

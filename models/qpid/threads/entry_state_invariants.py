@@ -34,21 +34,18 @@ class EntryInvariants(StateOfEntries):
         that consumer.
         """
 
-        def may_be(e: Entry, now: State, *before: State) -> Bool:
-            came_from = self.was[e] == before[0]
-            for state in before[1:]:
-                came_from = came_from | (self.was[e] == state)
-            return implies(self.state[e] == now, came_from)
+        def may_be(now: State, *before: State) -> Bool:
+            return implies(self.state[e] == now, self.was[e].is_one_of(*before))
 
-        was_a_consumers = (self.was[e] == State.UNSTEALABLE) | (self.was[e] == State.STEALABLE)
+        was_a_consumers = self.was[e].is_one_of(State.UNSTEALABLE, State.STEALABLE)
         acquired = State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES
         return (
-            may_be(e, State.AVAILABLE, State.ABSENT, *acquired)
-            & may_be(e, State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
-            & may_be(e, State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
-            & may_be(e, State.STEALABLE, State.UNSTEALABLE)
-            & may_be(e, State.DEQUEUED, *acquired)
-            & may_be(e, State.DELETED, State.DEQUEUED)
+            may_be(State.AVAILABLE, State.ABSENT, *acquired)
+            & may_be(State.THE_QUEUES, State.AVAILABLE, State.STEALABLE)
+            & may_be(State.UNSTEALABLE, State.AVAILABLE, State.STEALABLE)
+            & may_be(State.STEALABLE, State.UNSTEALABLE)
+            & may_be(State.DEQUEUED, *acquired)
+            & may_be(State.DELETED, State.DEQUEUED)
             & implies(self.is_a_consumers(e) & was_a_consumers, self.owner[e] == self.was_owner[e])
             & implies(
                 (self.state[e] == State.AVAILABLE) & was_a_consumers,
@@ -60,9 +57,7 @@ class EntryInvariants(StateOfEntries):
     def one_has_it(self) -> Bool:
         """An entry is unsettled with its last owner alone, or in one thread's hand (ENT-1)."""
         return forall(
-            Consumer,
-            Entry,
-            lambda c, e: implies(self.unsettled[c, e], self.owner[e] == c),
+            Consumer, Entry, lambda c, e: implies(self.unsettled[c, e], self.owner[e] == c)
         ) & forall(
             Worker,
             lambda w: implies(
@@ -95,10 +90,7 @@ class EntryInvariants(StateOfEntries):
             (self.state[self.at[w]] == State.UNSTEALABLE)
             & (self.owner[self.at[w]] == self.for_whom[w])
             & (self.was[self.at[w]] == State.AVAILABLE),
-        ) & implies(
-            (self.doing[w] == Doing.ACQUIRES) | (self.doing[w] == Doing.SENDS),
-            ~self.saw_expired[w],
-        )
+        ) & implies(self.doing[w].is_one_of(Doing.ACQUIRES, Doing.SENDS), ~self.saw_expired[w])
 
     @invariant(GIVER, by=(GIVER,))
     def one_gives(self, w: Worker, c: Consumer) -> Bool:
@@ -200,8 +192,7 @@ class EntryInvariants(StateOfEntries):
     def absent_concerns_nobody(self) -> Bool:
         """No thread works on an entry before it arrives."""
         return forall(
-            Entry,
-            lambda e: implies(self.state[e] == State.ABSENT, ~self.was_sent[e]),
+            Entry, lambda e: implies(self.state[e] == State.ABSENT, ~self.was_sent[e])
         ) & forall(
             Worker,
             lambda w: implies(

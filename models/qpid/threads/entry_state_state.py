@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from brokerproof.models.language import (
-    Bool,
-    Enumeration,
-    Family,
-    Map,
-    Model,
-    Relation,
-    initial,
-)
+from brokerproof.models.language import Bool, Enumeration, Family, Map, Model, Relation, initial
 
 
 class Entry(Family):
@@ -118,7 +110,7 @@ class StateOfEntries(Model):
 
     def is_a_consumers(self, e: Entry) -> Bool:
         """Whether a consumer has acquired the entry."""
-        return (self.state[e] == State.UNSTEALABLE) | (self.state[e] == State.STEALABLE)
+        return self.state[e].is_one_of(State.UNSTEALABLE, State.STEALABLE)
 
     def is_acquired(self, e: Entry) -> Bool:
         """Whether a consumer or the queue itself has acquired the entry."""
@@ -130,11 +122,7 @@ class StateOfEntries(Model):
 
     def saw_acquired(self, w: Worker) -> Bool:
         """Whether a thread has seen its entry acquired by a consumer or the queue."""
-        return (
-            (self.saw[w] == State.UNSTEALABLE)
-            | (self.saw[w] == State.STEALABLE)
-            | (self.saw[w] == State.THE_QUEUES)
-        )
+        return self.saw[w].is_one_of(State.UNSTEALABLE, State.STEALABLE, State.THE_QUEUES)
 
     def is_as_seen(self, w: Worker) -> Bool:
         """Whether a thread's swap succeeds: state and owner are one reference."""
@@ -146,7 +134,7 @@ class StateOfEntries(Model):
     def gives(self, w: Worker, c: Consumer) -> Bool:
         """Whether a thread has the send lock of the consumer."""
         doing = self.doing[w]
-        gives = (doing == Doing.ACQUIRES) | (doing == Doing.SENDS) | (doing == Doing.UNLOCKS)
+        gives = doing.is_one_of(Doing.ACQUIRES, Doing.SENDS, Doing.UNLOCKS)
         return gives & (self.for_whom[w] == c)
 
     def lock_is_free(self, c: Consumer) -> Bool:
@@ -171,7 +159,7 @@ class StateOfEntries(Model):
 
     def is_gone(self, e: Entry) -> Bool:
         """Whether the entry is out of the queue for good, unlinked or not."""
-        return (self.state[e] == State.DEQUEUED) | (self.state[e] == State.DELETED)
+        return self.state[e].is_one_of(State.DEQUEUED, State.DELETED)
 
     def is_lost(self, e: Entry) -> Bool:
         """Whether the entry was stolen, or is gone."""
@@ -184,11 +172,11 @@ class StateOfEntries(Model):
 
     def deletes(self, w: Worker) -> Bool:
         """Whether a thread is about to look at its entry for a delete, or has looked."""
-        return (self.doing[w] == Doing.LOOKS_TO_DELETE) | (self.doing[w] == Doing.DELETES)
+        return self.doing[w].is_one_of(Doing.LOOKS_TO_DELETE, Doing.DELETES)
 
     def puts_back(self, w: Worker) -> Bool:
         """Whether a thread is about to look at its entry for a release, or has looked."""
-        return (self.doing[w] == Doing.LOOKS_TO_RELEASE) | (self.doing[w] == Doing.RELEASES)
+        return self.doing[w].is_one_of(Doing.LOOKS_TO_RELEASE, Doing.RELEASES)
 
     def settles(self, w: Worker) -> Bool:
         """Whether a thread settles its entry for a consumer."""

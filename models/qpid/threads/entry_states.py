@@ -25,13 +25,7 @@ from brokerproof.models.qpid.threads.entry_state_invariants import (
     SENT,
     EntryInvariants,
 )
-from brokerproof.models.qpid.threads.entry_state_state import (
-    Consumer,
-    Doing,
-    Entry,
-    State,
-    Worker,
-)
+from brokerproof.models.qpid.threads.entry_state_state import Consumer, Doing, Entry, State, Worker
 
 __all__ = ["Consumer", "Doing", "Entry", "EntryStates", "State", "Worker"]
 
@@ -117,7 +111,7 @@ class EntryStates(EntryInvariants):
         self.was[entry] = ite(locks, self.state[entry], self.was[entry])
         self.was_owner[entry] = ite(locks, self.owner[entry], self.was_owner[entry])
         self.state[entry] = State.UNSTEALABLE
-        self.redelivered[entry] = self.redelivered[entry] | self.releases[w]
+        self.redelivered[entry] |= self.releases[w]
         self.doing[w] = ite(self.releases[w], Doing.LOOKS_TO_RELEASE, Doing.LOOKS_TO_DELETE)
 
     @step(Doing.LOCKS, Doing.NOTHING)
@@ -232,7 +226,7 @@ class EntryStates(EntryInvariants):
         The entry of such a thread never becomes available in another thread's step.
         """
         entry, doing = self.at[w], self.doing[w]
-        has_looked = (doing == Doing.DELETES) | (doing == Doing.RELEASES)
+        has_looked = doing.is_one_of(Doing.DELETES, Doing.RELEASES)
         ranked(
             doing == Doing.LOCKS,
             self.is_acquired(entry),

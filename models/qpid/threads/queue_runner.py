@@ -125,7 +125,7 @@ class QueueRunner(Model):
 
     def is_counted(self, c: Change) -> Bool:
         """Whether the count includes the change."""
-        return (self.announcing[c] == Announcing.TRIES) | (self.announcing[c] == Announcing.IS_DONE)
+        return self.announcing[c].is_one_of(Announcing.TRIES, Announcing.IS_DONE)
 
     def slot_is_free(self) -> Bool:
         """Whether no runner is in the slot."""
@@ -245,18 +245,14 @@ class QueueRunner(Model):
     def will_see(self, r: Runner, c: Change) -> Bool:
         """Whether the runner cannot end before a walk sees the change, its own or another's."""
         running = self.running[r]
-        late = ~self.counted[r, c]
+        late, goes_on = ~self.counted[r, c], self.left[r] != Walks.NONE
         return (
-            (running == Running.IS_HANDED_OVER)
-            | (running == Running.BEGINS)
-            | ((running == Running.READS) & ((self.left[r] != Walks.NONE) | late))
-            | (running == Running.TAKES)
-            | ((running == Running.WALKS) & (self.looks_at[r, c] | late))
-            | (
-                (running == Running.GIVES_BACK)
-                & (self.spent[r] | (self.left[r] != Walks.NONE) | late)
+            running.is_one_of(
+                Running.IS_HANDED_OVER, Running.BEGINS, Running.TAKES, Running.WANTS_MORE
             )
-            | (running == Running.WANTS_MORE)
+            | ((running == Running.READS) & (goes_on | late))
+            | ((running == Running.WALKS) & (self.looks_at[r, c] | late))
+            | ((running == Running.GIVES_BACK) & (self.spent[r] | goes_on | late))
         )
 
     @invariant(ONE)
@@ -267,21 +263,17 @@ class QueueRunner(Model):
     @invariant(THEIRS)
     def slot_is_theirs(self, r: Runner) -> Bool:
         """A runner is in the slot from its scheduling to its begin, and during each walk."""
-        return self.in_slot[r] == (
-            (self.running[r] == Running.IS_HANDED_OVER)
-            | (self.running[r] == Running.BEGINS)
-            | (self.running[r] == Running.WALKS)
-            | (self.running[r] == Running.GIVES_BACK)
+        return self.in_slot[r] == self.running[r].is_one_of(
+            Running.IS_HANDED_OVER, Running.BEGINS, Running.WALKS, Running.GIVES_BACK
         )
 
     @invariant("what-is-counted-is-looked-at")
     def counted_is_looked_at(self, r: Runner, c: Change) -> Bool:
         """A walk looks at each change that its runner read as counted, and marks it as seen."""
         walks = self.running[r] == Running.WALKS
-        after = (self.running[r] == Running.GIVES_BACK) | (self.running[r] == Running.READS)
+        after = self.running[r].is_one_of(Running.GIVES_BACK, Running.READS)
         return implies(walks & self.counted[r, c], self.looks_at[r, c]) & implies(
-            after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c],
-            self.seen[c],
+            after & (self.left[r] == Walks.NONE) & ~self.spent[r] & self.counted[r, c], self.seen[c]
         )
 
     @invariant("counted-was-made")
@@ -307,7 +299,7 @@ class QueueRunner(Model):
     @invariant(TO_WALK, by=(TO_WALK,))
     def walks_have_a_walk_to_make(self, r: Runner) -> Bool:
         """A runner in its slice has deliveries left, and one that walks a walk without any."""
-        walks = (self.running[r] == Running.TAKES) | (self.running[r] == Running.WALKS)
+        walks = self.running[r].is_one_of(Running.TAKES, Running.WALKS)
         return implies(walks, self.left[r] != Walks.NONE) & implies(
             walks | (self.running[r] == Running.READS), ~self.spent[r]
         )
@@ -365,7 +357,7 @@ class QueueRunner(Model):
     def announcing_ends(self, c: Change) -> tuple[Bool, Bool]:
         """A thread that makes a change counts it and tries the slot once, without waiting."""
         here = self.announcing[c]
-        waits = (here == Announcing.COUNTS) | (here == Announcing.TRIES)
+        waits = here.is_one_of(Announcing.COUNTS, Announcing.TRIES)
         self.ranked_by_what_is_to_do(pending=waits)
         return here == Announcing.COUNTS, here == Announcing.IS_DONE
 

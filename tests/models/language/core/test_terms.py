@@ -52,6 +52,13 @@ def test_terms_built_alike_are_one_object() -> None:
     assert fresh(Item, "x") is not fresh(Item, "x")
 
 
+def test_one_of_some_values_is_the_equation_with_any_of_them() -> None:
+    phase = fresh(Phase, "phase")
+    both = phase.is_one_of(Phase.IDLE, Phase.BUSY)
+    assert both is ((phase == Phase.IDLE) | (phase == Phase.BUSY))
+    assert phase.is_one_of() is FALSE
+
+
 def test_a_term_has_no_truth_value() -> None:
     x = fresh(Item, "x")
     with pytest.raises(ModelError, match=r"write &, \|, ~, implies"):
