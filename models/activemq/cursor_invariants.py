@@ -89,17 +89,13 @@ class CursorInvariants(CursorState):
     # The position and the audit.
 
     @invariant(CUTS)
-    def cuts(self) -> Bool:
+    def cuts(self, m: Message, n: Message) -> Bool:
         """Position, window and arrivals are cuts: each includes all messages before its last."""
-        return forall(
-            Message,
-            Message,
-            lambda m, n: implies(
-                self.before(m, n),
-                implies(self.behind[n], self.behind[m])
-                & implies(self.below[n], self.below[m])
-                & implies(self.spent[n], self.spent[m]),
-            ),
+        return implies(
+            self.before(m, n),
+            implies(self.behind[n], self.behind[m])
+            & implies(self.below[n], self.below[m])
+            & implies(self.spent[n], self.spent[m]),
         )
 
     @invariant(STANDS)

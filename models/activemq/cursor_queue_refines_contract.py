@@ -27,7 +27,7 @@ from brokerproof.models.language import (
     invariant,
     ite,
 )
-from brokerproof.models.language.core.terms import disjunction, integer
+from brokerproof.models.language.core.terms import integer
 from brokerproof.models.language.prove.refinement import (
     Assumption,
     Refinement,
@@ -85,11 +85,10 @@ class RememberingCursorQueue(CursorQueue):
     @invariant("what-is-stored-has-not-ended")
     def stored_has_not_ended(self, m: Message) -> Bool:
         """A message that is there has no end, and an ended message was sent."""
-        ends = (End.NONE, End.SETTLED, End.PURGED, End.FINAL)
         return (
             implies(self.is_there(m), self.end[m] == End.NONE)
             & implies(self.end[m] != End.NONE, self.spent[m])
-            & disjunction(self.end[m] == end for end in ends)
+            & self.end[m].is_one_of(End.NONE, End.SETTLED, End.PURGED, End.FINAL)
         )
 
     @invariant("what-waits-came-back-if-it-was-given")
@@ -165,21 +164,6 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
     abstract=WholeContract,
     remembering=RememberingCursorQueue,
     families={contract.Entry: Message},
-    history=(
-        *(
-            "holder",
-            "origin",
-            "end",
-            "spared",
-            "restarted",
-            "either_flag",
-            "served",
-            "lowered",
-            "changed",
-            "unsettled",
-        ),
-        *("unsettled_bytes", "in_pool", "bytes_in_pool", "stamp", "stamps", "subscribed_to"),
-    ),
     abstraction={
         **PLAIN_QUEUE,
         "status": status,

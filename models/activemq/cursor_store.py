@@ -18,7 +18,6 @@ from brokerproof.models.language import (
     Value,
     action,
     exists,
-    forall,
     implies,
     initial,
     invariant,
@@ -89,16 +88,11 @@ class CursorStore(CursorPageIn):
         self.down = False
 
     @invariant(ON_DISK)
-    def store_has_what_is_kept(self) -> Bool:
+    def store_has_what_is_kept(self, m: Message) -> Bool:
         """A start finds exactly the stored messages (I31). A broker that is down stores none."""
-        nothing_known = forall(
-            Message, lambda m: ~(self.stored[m] | self.behind[m] | self.recorded[m] | self.given[m])
-        )
-        return implies(self.down, nothing_known) & forall(
-            Message,
-            lambda m: (
-                implies(~self.down, self.stored[m] == self.is_kept(m))
-                & implies(self.added[m], self.spent[m])
-                & implies(self.removed[m], self.added[m])
-            ),
+        known = self.stored[m] | self.behind[m] | self.recorded[m] | self.given[m]
+        return (
+            ite(self.down, ~known, self.stored[m] == self.is_kept(m))
+            & implies(self.added[m], self.spent[m])
+            & implies(self.removed[m], self.added[m])
         )

@@ -80,7 +80,7 @@ class RememberingQueue(ProgressingQueue):
         return implies(
             self.is_browsing(who)
             & (e != self.head)
-            & ((self.status[e] == Status.ACQUIRED) | (self.status[e] == Status.DEQUEUED)),
+            & self.status[e].is_one_of(Status.ACQUIRED, Status.DEQUEUED),
             self.excused[who, e],
         )
 
@@ -214,23 +214,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
     concrete=ProgressingQueue,
     abstract=Contract,
     remembering=RememberingQueue,
-    families={
-        contract.Entry: Entry,
-        contract.Consumer: Subscription,
-        contract.Channel: Channel,
-    },
-    history=(
-        "holder",
-        "origin",
-        "meddled",
-        "excused",
-        "behind",
-        "may_repeat",
-        "ever_shown",
-        "came_back",
-        "served",
-        "unsettled",
-    ),
+    families={contract.Entry: Entry, contract.Consumer: Subscription, contract.Channel: Channel},
     abstraction={
         "status": status,
         "consuming": lambda queue, who: queue.active[who],
@@ -268,7 +252,7 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "subscribe": Assumption(
             "that a browser that subscribes again is another one: nothing is behind it yet",
             lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),
-        ),
+        )
     },
     left_out=(
         LeftOut(

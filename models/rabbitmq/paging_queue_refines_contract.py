@@ -150,10 +150,6 @@ PAGING_QUEUE_REFINES_CONTRACT = Refinement(
     abstract=WholeContract,
     remembering=RememberingPagingQueue,
     families={contract.Entry: Message},
-    history=(
-        *("origin", "end", "spared", "restarted", "either_flag", "served", "lowered", "changed"),
-        *("unsettled", "unsettled_bytes", "in_pool", "bytes_in_pool", "subscribed_to"),
-    ),
     abstraction={
         **PLAIN_QUEUE,
         "status": status,

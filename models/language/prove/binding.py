@@ -30,10 +30,10 @@ def bind(refinement: Refinement) -> Bound:
     """Return the refinement as terms; raises `ModelError` if its functions do not fit."""
     alone, raw = trace(refinement.concrete), trace(refinement.remembering)
     abstract = trace(refinement.abstract)
-    _check_history(refinement, alone, raw)
     binding = _Binding(refinement, raw, abstract)
     definitions = {symbol: binding.definition(symbol) for symbol in abstract.symbols}
     _check_rigid(refinement.name, definitions)
+    history = _history(refinement.name, alone, raw, definitions)
     witnesses = {action.name: binding.witness(action) for action in raw.actions}
     assumed = {
         name: Assumed(each.text, binding.condition(each.term, raw.action(name).parameters))
@@ -52,7 +52,7 @@ def bind(refinement: Refinement) -> Bound:
         raw=raw,
         abstract=abstract,
         families=refinement.families,
-        history=refinement.history,
+        history=history,
         definitions=definitions,
         witnesses=witnesses,
         assumed=assumed,
@@ -142,13 +142,16 @@ def _alone(alone: System, raw: System) -> System:
     )
 
 
-def _check_history(refinement: Refinement, alone: System, raw: System) -> None:
-    """Raise `ModelError` if the history changes what the concrete model can do."""
-    name, history = refinement.name, set(refinement.history)
+def _history(
+    name: str, alone: System, raw: System, definitions: dict[Symbol, Function]
+) -> tuple[str, ...]:
+    """Return the names of the history; raises `ModelError` if it changes what can happen."""
     names = {symbol.name for symbol in alone.symbols}
-    for symbol in raw.state:
-        if symbol.name not in names | history:
-            raise ModelError(f"{name}: {symbol} is neither the concrete model's nor history")
+    history = tuple(s for s in raw.state if s.name not in names)
+    followed = {each.body.payload for each in definitions.values() if each.body.op == "read"}
+    for symbol in history:
+        if symbol not in followed:
+            raise ModelError(f"{name}: {symbol} is in neither model, so it is no history")
     if _start(alone, names) != _start(raw, names):
         raise ModelError(f"{name}: the history changes how the concrete model starts")
     if [a.name for a in alone.actions] != [a.name for a in raw.actions]:
@@ -158,6 +161,7 @@ def _check_history(refinement: Refinement, alone: System, raw: System) -> None:
             raise ModelError(
                 f"{name}: {action.name} is not the concrete model's: history hinders no step"
             )
+    return tuple(symbol.name for symbol in history)
 
 
 def _start(system: System, names: set[str]) -> str:

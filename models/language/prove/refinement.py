@@ -85,9 +85,9 @@ class LeftOut:
 class Refinement:
     """The description of how a concrete model refines an abstract one.
 
-    `remembering` is the concrete model with its history and the invariants about it. Functions take
-    it first, and then a concrete action's parameters or an abstract symbol's indices. `families`
-    maps abstract families to concrete ones; others stay as they are.
+    `remembering` is the concrete model with its history, which is all the state that it adds, and
+    the invariants about it. Functions take it first, and then a concrete action's parameters or an
+    abstract symbol's indices. `families` maps abstract families to concrete ones; others stay.
     """
 
     name: str
@@ -95,7 +95,6 @@ class Refinement:
     abstract: type[Model]
     remembering: type[Model]
     families: Mapping[Sort, Sort]
-    history: tuple[str, ...]
     abstraction: Mapping[str, Callable[..., Term]]
     witnesses: Mapping[str, Callable[..., Witness]]
     assumptions: Mapping[str, Assumption] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from brokerproof.models.contract.core import Contract
 from brokerproof.models.language import (
     FALSE,
     Bool,
+    Map,
     ModelError,
     action,
     forall,
@@ -264,7 +265,19 @@ def test_history_that_hinders_a_step_is_refused() -> None:
             """Forget the shown messages."""
             self.ever_shown.fill(False)
 
+    class Inventing(RememberingQueue):
+        """A history of something that the contract does not have."""
+
+        weather: Map[Entry, Bool]
+
+        @initial
+        def empty(self) -> None:
+            """No entry has seen rain."""
+            super().empty()
+            self.weather.fill(False)
+
     for remembering, complaint in (
+        (Inventing, "weather is in neither model, so it is no history"),
         (Hindering, "release is not the concrete model's: history hinders no step"),
         (StartingElsewhere, "the history changes how the concrete model starts"),
         (Adding, "the history adds or takes away actions"),

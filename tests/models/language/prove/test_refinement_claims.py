@@ -101,7 +101,6 @@ GOOD = Refinement(
     abstract=InTurn,
     remembering=Worker,
     families={},
-    history=(),
     abstraction={},
     witnesses={"do": lambda _model, task: does("do", task)},
 )

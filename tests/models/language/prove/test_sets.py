@@ -86,7 +86,6 @@ GOOD = Refinement(
     abstract=Marks,
     remembering=Lamps,
     families={Item: Lamp},
-    history=(),
     abstraction={"marked": lambda lamps, lamp: lamps.lit[lamp]},
     witnesses={
         "light": lambda _lamps, lamp: does("mark", lambda each: each == lamp),
