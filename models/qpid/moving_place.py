@@ -20,6 +20,7 @@ from brokerproof.models.language import (
     Enumeration,
     Family,
     Map,
+    Value,
     action,
     exists,
     forall,
@@ -31,12 +32,6 @@ from brokerproof.models.language import (
     step,
 )
 from brokerproof.models.qpid.pointer_queue import Entry, EntryList, Status
-
-
-class Subscription(Enumeration):
-    """The subscription that has the place; there is exactly one."""
-
-    IT: ClassVar[Subscription]
 
 
 class Seeker(Family):
@@ -70,9 +65,9 @@ class Opening(Enumeration):
 class MovingPlace(EntryList):
     """A last seen entry and the first released entry behind it, changed by several threads."""
 
-    last_seen: Map[Subscription, Entry]
-    rewound: Map[Subscription, Bool]
-    released: Map[Subscription, Entry]
+    last_seen: Value[Entry]
+    rewound: Value[Bool]
+    released: Value[Entry]
 
     seeking: Map[Seeker, Seeking]
     seen: Map[Seeker, Entry]
@@ -87,9 +82,8 @@ class MovingPlace(EntryList):
     def empty(self) -> None:
         """No entry has arrived, and the place is the head."""
         super().empty()
-        self.last_seen.fill(self.head)
-        self.rewound.fill(False)
-        self.released.fill(self.head)
+        self.last_seen = self.released = self.head
+        self.rewound = False
         self.seeking.fill(Seeking.READS)
         self.seen.fill(self.head)
         self.knows.fill(False)
@@ -105,7 +99,7 @@ class MovingPlace(EntryList):
 
     def gives(self, who: Seeker) -> Bool:
         """Whether a seeker has acquired an entry and not sent it yet."""
-        return (self.seeking[who] == Seeking.SETTLES) | (self.seeking[who] == Seeking.SETS)
+        return self.seeking[who].is_one_of(Seeking.SETTLES, Seeking.SETS)
 
     def is_given(self, e: Entry) -> Bool:
         """Whether an entry is acquired and not sent yet, so that it cannot be returned."""
@@ -161,7 +155,7 @@ class MovingPlace(EntryList):
     @action
     def give_up(self, who: Seeker) -> None:
         """There is no candidate, or it is available and the seeker only moves the place."""
-        require((self.seeking[who] == Seeking.CHOOSES) | (self.seeking[who] == Seeking.LOOKS))
+        require(self.seeking[who].is_one_of(Seeking.CHOOSES, Seeking.LOOKS))
         self.seeking[who] = Seeking.READS
 
     @step(Seeking.LOOKS, Seeking.MOVES)
@@ -196,10 +190,7 @@ class MovingPlace(EntryList):
 
     def is_ahead(self, e: Entry) -> Bool:
         """Whether the next search reaches the entry if it finds no other before."""
-        it = Subscription.IT
-        return self.before(self.last_seen[it], e) | (
-            self.rewound[it] & self.at_or_before(self.released[it], e)
-        )
+        return self.before(self.last_seen, e) | (self.rewound & self.at_or_before(self.released, e))
 
     @invariant("place-passes-nothing-of-interest")
     def passes_nothing(self, e: Entry) -> Bool:

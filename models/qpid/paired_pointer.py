@@ -21,17 +21,8 @@ from brokerproof.models.language import (
     require,
     step,
 )
-from brokerproof.models.qpid.moving_place import (
-    MovingPlace,
-    Opener,
-    Opening,
-    Seeker,
-    Seeking,
-    Subscription,
-)
+from brokerproof.models.qpid.moving_place import MovingPlace, Opener, Opening, Seeker, Seeking
 from brokerproof.models.qpid.pointer_queue import Entry, Status
-
-IT = Subscription.IT
 
 
 class PairedPointer(MovingPlace):
@@ -54,10 +45,10 @@ class PairedPointer(MovingPlace):
     @action
     def read(self, who: Seeker) -> None:
         """A seeker reads the pair, before a search or before it records a delivery."""
-        require((self.seeking[who] == Seeking.READS) | (self.seeking[who] == Seeking.SETTLES))
-        self.seen[who] = self.last_seen[IT]
-        self.knows[who] = self.rewound[IT]
-        self.known[who] = self.released[IT]
+        require(self.seeking[who].is_one_of(Seeking.READS, Seeking.SETTLES))
+        self.seen[who] = self.last_seen
+        self.knows[who] = self.rewound
+        self.known[who] = self.released
         self.seeker_is_current[who] = True
         self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
 
@@ -65,14 +56,14 @@ class PairedPointer(MovingPlace):
     def move(self, who: Seeker) -> None:
         """The place moves onto an unavailable entry if the pair is the one that was read."""
         require(self.seeker_is_current[who])
-        self.last_seen[IT] = self.chosen[who]
-        self.rewound[IT] = False
+        self.last_seen = self.chosen[who]
+        self.rewound = False
         self._replaced()
 
     @action
     def come_too_late(self, who: Seeker) -> None:
         """The pair is not the one that was read, so it is read again."""
-        require((self.seeking[who] == Seeking.MOVES) | (self.seeking[who] == Seeking.SETS))
+        require(self.seeking[who].is_one_of(Seeking.MOVES, Seeking.SETS))
         require(~self.seeker_is_current[who])
         self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
 
@@ -83,10 +74,10 @@ class PairedPointer(MovingPlace):
         require(self.candidate(who, following))
         require(self.at_or_before(following, self.chosen[who]))
         is_next = following == self.chosen[who]
-        stays = self.rewound[IT] & (self.released[IT] != following)
-        self.last_seen[IT] = self.chosen[who]
-        self.rewound[IT] = ite(is_next, stays, True)
-        self.released[IT] = ite(is_next, self.released[IT], following)
+        stays = self.rewound & (self.released != following)
+        self.last_seen = self.chosen[who]
+        self.rewound = ite(is_next, stays, True)
+        self.released = ite(is_next, self.released, following)
         self._replaced()
 
     @step(Seeking.SETS, Seeking.READS)
@@ -94,8 +85,7 @@ class PairedPointer(MovingPlace):
         """The next entry is behind the acquired one, or there is none: the place is left."""
         require(
             forall(
-                Entry,
-                lambda e: implies(self.candidate(who, e), self.before(self.chosen[who], e)),
+                Entry, lambda e: implies(self.candidate(who, e), self.before(self.chosen[who], e))
             )
         )
 
@@ -108,9 +98,9 @@ class PairedPointer(MovingPlace):
     def lower(self, who: Opener) -> None:
         """The released entry becomes the earlier of the old and the opened one, in a new pair."""
         require(self.opener_is_current[who])
-        earlier = self.rewound[IT] & self.before(self.released[IT], self.opened[who])
-        self.released[IT] = ite(earlier, self.released[IT], self.opened[who])
-        self.rewound[IT] = True
+        earlier = self.rewound & self.before(self.released, self.opened[who])
+        self.released = ite(earlier, self.released, self.opened[who])
+        self.rewound = True
         self._replaced()
 
     @step(Opening.LOWERS, Opening.READS)
@@ -122,13 +112,8 @@ class PairedPointer(MovingPlace):
     def places_arrived(self) -> Bool:
         """Every entry that is referred to has arrived."""
         return (
-            forall(
-                Subscription,
-                lambda it: (
-                    (self.status[self.last_seen[it]] != Status.ABSENT)
-                    & (self.status[self.released[it]] != Status.ABSENT)
-                ),
-            )
+            (self.status[self.last_seen] != Status.ABSENT)
+            & (self.status[self.released] != Status.ABSENT)
             & forall(Seeker, lambda s: self.status[self.seen[s]] != Status.ABSENT)
             & forall(Seeker, lambda s: self.status[self.known[s]] != Status.ABSENT)
             & forall(Seeker, lambda s: self.status[self.chosen[s]] != Status.ABSENT)
@@ -140,9 +125,9 @@ class PairedPointer(MovingPlace):
         """A seeker with the current pair knows its content."""
         return implies(
             self.seeker_is_current[s],
-            (self.seen[s] == self.last_seen[IT])
-            & (self.knows[s] == self.rewound[IT])
-            & (self.known[s] == self.released[IT]),
+            (self.seen[s] == self.last_seen)
+            & (self.knows[s] == self.rewound)
+            & (self.known[s] == self.released),
         )
 
     @invariant("what-is-given-is-acquired")

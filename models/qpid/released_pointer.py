@@ -12,27 +12,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from brokerproof.models.language import (
-    Bool,
-    Enumeration,
-    Map,
-    action,
-    initial,
-    ite,
-    require,
-    step,
-)
-from brokerproof.models.qpid.moving_place import (
-    MovingPlace,
-    Opener,
-    Opening,
-    Seeker,
-    Seeking,
-    Subscription,
-)
+from brokerproof.models.language import Bool, Enumeration, Map, action, initial, ite, require, step
+from brokerproof.models.qpid.moving_place import MovingPlace, Opener, Opening, Seeker, Seeking
 from brokerproof.models.qpid.pointer_queue import Entry
-
-IT = Subscription.IT
 
 
 class Between(Enumeration):
@@ -62,7 +44,7 @@ class ReleasedPointer(MovingPlace):
     def read_last(self, who: Seeker) -> None:
         """A seeker reads the last seen entry."""
         require((self.seeking[who] == Seeking.READS) & (self.between[who] == Between.NOTHING))
-        self.seen[who] = self.last_seen[IT]
+        self.seen[who] = self.last_seen
         self.between[who] = Between.READS_RELEASED
 
     @action
@@ -70,29 +52,29 @@ class ReleasedPointer(MovingPlace):
         """A seeker reads the released entry, in a search or before it records a delivery."""
         gives = self.seeking[who] == Seeking.SETTLES
         require(gives | (self.between[who] == Between.READS_RELEASED))
-        self.knows[who] = self.rewound[IT]
-        self.known[who] = self.released[IT]
+        self.knows[who] = self.rewound
+        self.known[who] = self.released
         self.between[who] = Between.NOTHING
         self.seeking[who] = ite(gives, Seeking.SETS, Seeking.CHOOSES)
 
     @step(Seeking.MOVES, Seeking.READS)
     def move(self, who: Seeker) -> None:
         """The last seen entry becomes an unavailable one if it is still the one that was read."""
-        same = self.last_seen[IT] == self.seen[who]
-        self.last_seen[IT] = ite(same, self.chosen[who], self.last_seen[IT])
+        same = self.last_seen == self.seen[who]
+        self.last_seen = ite(same, self.chosen[who], self.last_seen)
         self.between[who] = ite(same & self.knows[who], Between.CLEARS, Between.NOTHING)
 
     @step(Seeking.SETS, Seeking.READS)
     def set(self, who: Seeker) -> None:
         """The last seen entry becomes the acquired one, whatever it was."""
-        self.last_seen[IT] = self.chosen[who]
+        self.last_seen = self.chosen[who]
         same = self.knows[who] & (self.known[who] == self.chosen[who])
         self.between[who] = ite(same, Between.CLEARS, Between.NOTHING)
 
     @step(Between.CLEARS, Between.NOTHING)
     def clear(self, who: Seeker) -> None:
         """The released entry is cleared if it is still the one that was read."""
-        self.rewound[IT] = self.rewound[IT] & (self.released[IT] != self.known[who])
+        self.rewound &= self.released != self.known[who]
 
     @step(Opening.READS)
     def read_as_opener(self, who: Opener) -> None:
@@ -100,17 +82,17 @@ class ReleasedPointer(MovingPlace):
 
         The opened one was available, and may have been taken since.
         """
-        back = self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who])
-        self.was_rewound[who] = self.rewound[IT]
-        self.was_released[who] = self.released[IT]
+        back = self.rewound & self.at_or_before(self.released, self.opened[who])
+        self.was_rewound[who] = self.rewound
+        self.was_released[who] = self.released
         self.opening[who] = ite(back, Opening.OPENS, Opening.LOWERS)
 
     @step(Opening.LOWERS)
     def lower(self, who: Opener) -> None:
         """The opened entry becomes the released one if that is still as read; else read again."""
-        same = (self.rewound[IT] == self.was_rewound[who]) & (
-            ~self.was_rewound[who] | (self.released[IT] == self.was_released[who])
+        same = (self.rewound == self.was_rewound[who]) & (
+            ~self.was_rewound[who] | (self.released == self.was_released[who])
         )
-        self.released[IT] = ite(same, self.opened[who], self.released[IT])
-        self.rewound[IT] = self.rewound[IT] | same
+        self.released = ite(same, self.opened[who], self.released)
+        self.rewound |= same
         self.opening[who] = ite(same, Opening.OPENS, Opening.READS)

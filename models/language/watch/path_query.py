@@ -52,11 +52,14 @@ class PathQuery(NamedTuple):
     implied: Valuation = ()
 
 
-def valuation(**values: int | Sequence[int | None] | frozenset[tuple[int, int]]) -> Valuation:
-    """Return values by symbol in a form that can be compared and cached."""
+def valuation(
+    **values: int | Sequence[int | None] | frozenset[tuple[int, int]] | None,
+) -> Valuation:
+    """Return values by symbol in a form that can be compared and cached; None is not shown."""
     return tuple(
         (name, value if isinstance(value, int | frozenset) else tuple(value))
         for name, value in values.items()
+        if value is not None
     )
 
 

@@ -33,7 +33,6 @@ from brokerproof.models.language import (
 from brokerproof.models.qpid.threads.node_list_invariants import NodeListInvariants
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
-    List,
     Node,
     Remover,
     Removing,
@@ -41,9 +40,7 @@ from brokerproof.models.qpid.threads.node_list_state import (
     Walking,
 )
 
-__all__ = ["IT", "Node", "NodeList", "Remover", "Walker"]
-
-IT = List.IT
+__all__ = ["Node", "NodeList", "Remover", "Walker"]
 
 _APPENDS = (
     *("read_tail", "read_next", "help", "link", "find_another_linked", "move_tail", "count"),
@@ -62,7 +59,7 @@ class NodeList(NodeListInvariants):
     @step(Appending.STARTS, Appending.READS_NEXT)
     def read_tail(self, n: Node) -> None:
         """An appender reads the hint of the tail."""
-        self.saw_tail[n] = self.tail[IT]
+        self.saw_tail[n] = self.tail
 
     @step(Appending.READS_NEXT)
     def read_next(self, n: Node) -> None:
@@ -74,8 +71,8 @@ class NodeList(NodeListInvariants):
     @step(Appending.HELPS, Appending.STARTS)
     def help(self, n: Node) -> None:
         """The appender moves the hint on, unless another thread has done so."""
-        same = self.tail[IT] == self.saw_tail[n]
-        self.tail[IT] = ite(same, self.saw_next[n], self.tail[IT])
+        same = self.tail == self.saw_tail[n]
+        self.tail = ite(same, self.saw_next[n], self.tail)
 
     @step(Appending.LINKS, Appending.MOVES_TAIL)
     def link(self, n: Node) -> None:
@@ -94,14 +91,14 @@ class NodeList(NodeListInvariants):
     @step(Appending.MOVES_TAIL, Appending.COUNTS)
     def move_tail(self, n: Node) -> None:
         """The hint is moved to the node, unless another thread has moved it."""
-        same = self.tail[IT] == self.saw_tail[n]
-        self.tail[IT] = ite(same, n, self.tail[IT])
+        same = self.tail == self.saw_tail[n]
+        self.tail = ite(same, n, self.tail)
 
     @step(Appending.COUNTS, Appending.IS_DONE)
     def count(self, n: Node) -> None:
         """The node is counted; from now on it can be removed."""
         self.counted[n] = True
-        self.size[IT] = self.size[IT] + 1
+        self.size += 1
 
     # Removals.
 
@@ -124,7 +121,7 @@ class NodeList(NodeListInvariants):
     def count_out(self, who: Remover) -> None:
         """The node is subtracted from the size."""
         self.counted[self.target[who]] = False
-        self.size[IT] = self.size[IT] - 1
+        self.size -= 1
 
     # Walks.
 
@@ -184,7 +181,7 @@ class NodeList(NodeListInvariants):
         found = self.following[who]
         require(self.refers[found])
         self.twice[who] = self.twice[who] | self.returned[who, found]
-        self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
+        self.gave_nothing[who] |= ~self.refers[found]
         self.returned[who, found] = True
         self.at[who] = found
 
@@ -198,10 +195,7 @@ class NodeList(NodeListInvariants):
     def rest(self, who: Walker) -> None:
         """The walk is over; there may be another."""
 
-    @leads_to(
-        "each-walk-ends",
-        fair=_WALKS,
-    )
+    @leads_to("each-walk-ends", fair=_WALKS)
     def walk_ends(self, who: Walker) -> tuple[Bool, Bool]:
         """A walk ends under fairness of its own steps alone, if appends do not go on for ever.
 
@@ -232,10 +226,7 @@ class NodeList(NodeListInvariants):
         )
         return phase == Walking.READS, phase == Walking.HAS_ENDED
 
-    @leads_to(
-        "the-last-append-ends",
-        fair=_APPENDS,
-    )
+    @leads_to("the-last-append-ends", fair=_APPENDS)
     def append_ends(self, n: Node) -> tuple[Bool, Bool]:
         """If no other thread appends, the node is counted in the end, wherever the hint is.
 
@@ -250,13 +241,13 @@ class NodeList(NodeListInvariants):
         reads = appending == Appending.READS_NEXT
         links = appending == Appending.LINKS
         knows = reads | links | (appending == Appending.HELPS)
-        saw_too_little = (self.tail[IT] != saw_tail) | (links & self.has_next[saw_tail])
+        saw_too_little = (self.tail != saw_tail) | (links & self.has_next[saw_tail])
         ranked(
             ~self.linked[n],
             knows & saw_too_little,
             elements(
                 Node,
-                lambda m: self.linked[m] & self.before(self.tail[IT], m),
+                lambda m: self.linked[m] & self.before(self.tail, m),
                 within=lambda m: self.linked[m],
             ),
             starts,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from brokerproof.models.language import Bool, forall, implies, invariant
 from brokerproof.models.qpid.threads.node_list_state import (
     Appending,
-    List,
     Node,
     Remover,
     Removing,
@@ -66,21 +65,15 @@ class NodeListInvariants(StateOfNodeList):
                 & self.linked[self.beyond[w]]
             )
 
-        return (
-            forall(List, lambda it: self.linked[self.tail[it]])
-            & forall(Node, appends)
-            & forall(Walker, walks)
-        )
+        return self.linked[self.tail] & forall(Node, appends) & forall(Walker, walks)
 
     @invariant(APPENDED, by=(KNOWN, SIZE))
     def appended_was_not_there(self) -> Bool:
         """A node is linked once, by its thread; before, it is not marked, counted or returned."""
 
         def holds(n: Node) -> Bool:
-            is_there = (
-                (self.appending[n] == Appending.MOVES_TAIL)
-                | (self.appending[n] == Appending.COUNTS)
-                | (self.appending[n] == Appending.IS_DONE)
+            is_there = self.appending[n].is_one_of(
+                Appending.MOVES_TAIL, Appending.COUNTS, Appending.IS_DONE
             )
             is_new = ~self.deleted[n] & ~self.counted[n]
             return (

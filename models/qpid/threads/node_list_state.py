@@ -13,6 +13,7 @@ from brokerproof.models.language import (
     Model,
     Order,
     Relation,
+    Value,
     axiom,
     counts,
     initial,
@@ -30,12 +31,6 @@ class Walker(Family):
 
 class Remover(Family):
     """A thread that removes nodes."""
-
-
-class List(Enumeration):
-    """The list with its tail and size; there is exactly one."""
-
-    IT: ClassVar[List]
 
 
 class Appending(Enumeration):
@@ -82,9 +77,9 @@ class StateOfNodeList(Model):
     has_next: Map[Node, Bool]
     deleted: Map[Node, Bool]
     refers: Map[Node, Bool]
-    tail: Map[List, Node]
+    tail: Value[Node]
     counted: Map[Node, Bool]
-    size: Map[List, Int]
+    size: Value[Int]
 
     appending: Map[Node, Appending]
     saw_tail: Map[Node, Node]
@@ -118,9 +113,9 @@ class StateOfNodeList(Model):
         self.has_next.fill(False)
         self.deleted = self.deleted.map(lambda n, _: n == self.head)
         self.refers = self.refers.map(lambda n, _: n != self.head)
-        self.tail.fill(self.head)
+        self.tail = self.head
         self.counted.fill(False)
-        self.size.fill(0)
+        self.size = 0
         self.appending = self.appending.map(
             lambda n, _: ite(n == self.head, Appending.IS_DONE, Appending.STARTS)
         )
@@ -141,9 +136,9 @@ class StateOfNodeList(Model):
         self.saw_marked.fill(False)
 
     @counts("size", by=("what-is-appended-was-not-there", "the-size-is-what-is-there"))
-    def is_counted(self, it: List, n: Node) -> Bool:
+    def is_counted(self, n: Node) -> Bool:
         """The size is the number of counted nodes."""
-        return (it == List.IT) & self.counted[n]
+        return self.counted[n]
 
     def is_live(self, n: Node) -> Bool:
         """Whether the node is in the list and not marked."""

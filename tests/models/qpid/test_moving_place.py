@@ -11,7 +11,7 @@ from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.prove.prover import prove
 from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker
-from brokerproof.models.qpid.paired_pointer import IT, PairedPointer
+from brokerproof.models.qpid.paired_pointer import PairedPointer
 from brokerproof.models.qpid.pointer_queue import Entry, Status
 from brokerproof.models.qpid.released_pointer import Between, ReleasedPointer
 
@@ -105,7 +105,7 @@ class Content(PairedPointer):
     def leave_it(self, who: Opener) -> None:
         """The earlier released entry is before this one: no change."""
         require(self.opening[who] == Opening.READS)
-        require(self.rewound[IT] & self.at_or_before(self.released[IT], self.opened[who]))
+        require(self.rewound & self.at_or_before(self.released, self.opened[who]))
         self.opening[who] = Opening.OPENS
 
 
@@ -116,7 +116,7 @@ class Forgetful(PairedPointer):
     def set(self, who: Seeker, following: Entry) -> None:
         """Forget the next entry."""
         super().set(who, following)
-        self.rewound[IT] = False
+        self.rewound = False
 
 
 @pytest.mark.each_time(1)

@@ -90,8 +90,8 @@ class Shared:
             next=[entries.index(each) if each else None for each in links],
             deleted=[each is not None and each.deleted.value for each in entries],
             refers=[each is None or each.node.value is not None for each in entries],
-            tail=[entries.index(self.list.tail.value)],
-            size=[self.list.size.value],
+            tail=entries.index(self.list.tail.value),
+            size=self.list.size.value,
         )
 
     def ends(self, names: tuple[str, ...]) -> Valuation:

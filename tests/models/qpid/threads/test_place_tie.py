@@ -122,9 +122,9 @@ def shows(shared: Returning) -> Valuation:
     names = ["", *NAMES[shared.queue.order]]
     return valuation(
         status=[Status.values.index(status.get(name, "ABSENT")) for name in names],
-        last_seen=[names.index(name_of(last_seen))],
-        rewound=[released is not None],
-        released=[None if released is None else names.index(name_of(released))],
+        last_seen=names.index(name_of(last_seen)),
+        rewound=released is not None,
+        released=None if released is None else names.index(name_of(released)),
     )
 
 
