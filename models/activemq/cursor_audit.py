@@ -152,10 +152,6 @@ class CursorAudit(Model):
         """Note a missed duplicate: the index was truly recorded and is inside the window."""
         self.missed[i] |= self.recorded[i] & self.is_inside(i)
 
-    def _calls_duplicate(self, i: Index) -> None:
-        """Note a false duplicate: the index was never truly recorded."""
-        self.called_wrongly[i] |= ~self.recorded[i]
-
     def _starts_at(self, v: Word) -> None:
         """Start the window at `v` and drop the bits of the words before it."""
         self.fell_below = self.fell_below.map(lambda j, old: old | self.earlier(self.word[j], v))

@@ -15,11 +15,11 @@ whole segment. The journal is assumed to lose nothing; `paging_syncs` covers uns
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import ClassVar
 
 from brokerproof.models.language import (
-    FALSE,
     TRUE,
     Bool,
     Enumeration,
@@ -41,7 +41,7 @@ from brokerproof.models.language import (
     ranked,
     require,
 )
-from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.core.terms import conjunction, disjunction, integer
 from brokerproof.models.rabbitmq.paging_index_tables import (
     FILE,
     JOURNAL,
@@ -101,6 +101,12 @@ def named(written: str) -> Ops:
     return found
 
 
+def is_split(done: str, filed: str, journal: str) -> bool:
+    """Return whether a file has the first of the operations done, and the journal the last ones."""
+    whole = set(filed) | set(journal) == set(done) or (done, filed) == ("Pda", "")
+    return whole and done.startswith(filed) and done.endswith(journal)
+
+
 def counted(ops: Ops) -> Int:
     """Return the count of an entry: 1 for its publish, less 1 for its acknowledgement."""
     found = integer(0)
@@ -110,10 +116,7 @@ def counted(ops: Ops) -> Int:
 
 
 def joined(
-    first: Ops,
-    second: Ops,
-    known: tuple[str, ...] = FILE,
-    parts: tuple[str, ...] = JOURNAL,
+    first: Ops, second: Ops, known: tuple[str, ...] = FILE, parts: tuple[str, ...] = JOURNAL
 ) -> Ops:
     """Return the operations of `first` followed by `second`, if that is a known sequence."""
     found = first
@@ -161,10 +164,6 @@ class PagingIndex(Model):
 
     # Terms.
 
-    def is_phase(self, phase: Phase) -> Bool:
-        """Whether the index is in this phase."""
-        return self.phase == phase
-
     def read(self, filed: Ops, journal: Ops) -> Ops:
         """Return the live operations of file and journal, by the table."""
         found = Ops.NONE
@@ -175,10 +174,7 @@ class PagingIndex(Model):
 
     def has_row(self, rows: Mapping[tuple[str, str], object], one: Ops, other: Ops) -> Bool:
         """Whether a table has a row for the two."""
-        found = FALSE
-        for left, right in rows:
-            found = found | ((one == named(left)) & (other == named(right)))
-        return found
+        return disjunction((one == named(left)) & (other == named(right)) for left, right in rows)
 
     def left_of(self, journal: Ops, filed: Ops) -> Ops:
         """Return the journal without the operations in the file, by the table."""
@@ -209,19 +205,19 @@ class PagingIndex(Model):
     @action
     def publish(self, p: Position) -> None:
         """A message is published."""
-        require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.NONE))
+        require((self.phase == Phase.RUNS) & (self.done[p] == Ops.NONE))
         self._writes(p, Ops.P)
 
     @action
     def deliver(self, p: Position) -> None:
         """A message is fetched."""
-        require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.P))
+        require((self.phase == Phase.RUNS) & (self.done[p] == Ops.P))
         self._writes(p, Ops.D)
 
     @action
     def acknowledge(self, p: Position) -> None:
         """A message is acknowledged."""
-        require(self.is_phase(Phase.RUNS) & (self.done[p] == Ops.PD))
+        require((self.phase == Phase.RUNS) & (self.done[p] == Ops.PD))
         self._writes(p, Ops.A)
 
     def _writes(self, p: Position, ops: Ops) -> None:
@@ -234,14 +230,14 @@ class PagingIndex(Model):
     @action
     def begin_flush(self) -> None:
         """A flush begins, because the journal has become long."""
-        require(self.is_phase(Phase.RUNS))
+        require(self.phase == Phase.RUNS)
         self.flushed.fill(False)
         self.phase = Phase.FLUSHES
 
     @action
     def append(self, s: Segment) -> None:
         """The segment has a live entry: the journal's entries are appended to the file."""
-        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
+        require((self.phase == Phase.FLUSHES) & ~self.flushed[s])
         require(~self.is_dead(s))
         self.filed = self.filed.map(
             lambda p, old: ite(self.segment[p] == s, joined(old, self.appended(p)), old)
@@ -251,7 +247,7 @@ class PagingIndex(Model):
     @action
     def delete(self, s: Segment) -> None:
         """The segment has no live entry: its file is deleted."""
-        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s] & self.is_used(s))
+        require((self.phase == Phase.FLUSHES) & ~self.flushed[s] & self.is_used(s))
         require(self.is_dead(s))
         self.filed = self.filed.map(lambda p, old: ite(self.segment[p] == s, Ops.NONE, old))
         self._has_flushed(s)
@@ -276,7 +272,7 @@ class PagingIndex(Model):
     @action
     def end_flush(self) -> None:
         """All segments that were written to are flushed: the journal is truncated."""
-        require(self.is_phase(Phase.FLUSHES))
+        require(self.phase == Phase.FLUSHES)
         require(forall(Segment, lambda s: implies(self.is_used(s), self.flushed[s])))
         self.journal.fill(Ops.NONE)
         self.phase = Phase.RUNS
@@ -286,13 +282,13 @@ class PagingIndex(Model):
     @action
     def crash(self) -> None:
         """The broker stops between two steps."""
-        require(~self.is_phase(Phase.IS_DOWN))
+        require(self.phase != Phase.IS_DOWN)
         self._stops()
 
     @action
     def crash_in_append(self, s: Segment) -> None:
         """The broker stops during an append, whose records may reach the disk in part."""
-        require(self.is_phase(Phase.FLUSHES) & ~self.flushed[s])
+        require((self.phase == Phase.FLUSHES) & ~self.flushed[s])
         require(~self.is_dead(s))
         self.torn = self.torn.map(lambda p, old: ite(self.segment[p] == s, self.appended(p), old))
         self._stops()
@@ -304,14 +300,14 @@ class PagingIndex(Model):
     @action
     def reach(self, p: Position) -> None:
         """The next record of an interrupted append reaches the disk."""
-        require(self.is_phase(Phase.IS_DOWN) & (self.torn[p] != Ops.NONE))
+        require((self.phase == Phase.IS_DOWN) & (self.torn[p] != Ops.NONE))
         self.filed[p] = joined(self.filed[p], first_of(self.torn[p]), parts=RECORDS)
         self.torn[p] = rest_of(self.torn[p])
 
     @action
     def recover(self) -> None:
         """Recovery reads the journal without the files' content, and begins a flush."""
-        require(self.is_phase(Phase.IS_DOWN))
+        require(self.phase == Phase.IS_DOWN)
         self.in_ram = self.in_ram.map(lambda p, _: self.left_of(self.journal[p], self.filed[p]))
         self.torn.fill(Ops.NONE)
         self.flushed.fill(False)
@@ -320,62 +316,33 @@ class PagingIndex(Model):
     # Invariants.
 
     @invariant(READS)
-    def reads_what_was_done(self) -> Bool:
+    def reads_what_was_done(self, p: Position) -> Bool:
         """File and journal in memory give exactly the live operations (Q4, Q5)."""
         return implies(
-            ~self.is_phase(Phase.IS_DOWN),
-            forall(
-                Position,
-                lambda p: (
-                    (self.read(self.filed[p], self.in_ram[p]) == self.live(p))
-                    & self.has_row(self.with_journal, self.filed[p], self.in_ram[p])
-                ),
-            ),
+            self.phase != Phase.IS_DOWN,
+            (self.read(self.filed[p], self.in_ram[p]) == self.live(p))
+            & self.has_row(self.with_journal, self.filed[p], self.in_ram[p]),
         )
 
     @invariant(RECOVERS)
-    def recovery_is_exact(self) -> Bool:
+    def recovery_is_exact(self, p: Position) -> Bool:
         """Whenever the broker stops, recovery restores the index exactly (Q4)."""
-        return implies(
-            self.is_phase(Phase.IS_DOWN),
-            forall(
-                Position,
-                lambda p: (
-                    self.read(self.filed[p], self.left_of(self.journal[p], self.filed[p]))
-                    == self.live(p)
-                ),
-            ),
-        )
+        left = self.left_of(self.journal[p], self.filed[p])
+        is_exact = self.read(self.filed[p], left) == self.live(p)
+        return implies(self.phase == Phase.IS_DOWN, is_exact)
 
     @invariant(ROWS)
-    def recovery_has_a_row(self) -> Bool:
+    def recovery_has_a_row(self, p: Position) -> Bool:
         """Recovery meets only combinations that its table knows."""
-        return implies(
-            self.is_phase(Phase.IS_DOWN),
-            forall(
-                Position,
-                lambda p: (
-                    (self.journal[p] == Ops.NONE)
-                    | self.has_row(self.without_segment, self.journal[p], self.filed[p])
-                ),
-            ),
-        )
+        has_row = self.has_row(self.without_segment, self.journal[p], self.filed[p])
+        return implies(self.phase == Phase.IS_DOWN, (self.journal[p] == Ops.NONE) | has_row)
 
     @invariant(COUNT)
-    def count_is_exact(self) -> Bool:
+    def count_is_exact(self, p: Position) -> Bool:
         """The counts of journal and file, less double counts, equal the live count (Q2)."""
-        return implies(
-            self.is_phase(Phase.IS_DOWN),
-            forall(
-                Position,
-                lambda p: (
-                    counted(self.journal[p])
-                    + counted(self.filed[p])
-                    - self.twice(self.journal[p], self.filed[p])
-                    == counted(self.live(p))
-                ),
-            ),
-        )
+        both = counted(self.journal[p]) + counted(self.filed[p])
+        count = both - self.twice(self.journal[p], self.filed[p])
+        return implies(self.phase == Phase.IS_DOWN, count == counted(self.live(p)))
 
     @invariant(SPLIT)
     def file_and_journal_have_it_all(self, p: Position) -> Bool:
@@ -383,59 +350,41 @@ class PagingIndex(Model):
 
         For an acknowledged message the file may be empty: it was deleted, or never written.
         """
-        found = FALSE
-        for done in FILE:
-            for filed in FILE:
-                for journal in JOURNAL:
-                    whole = set(filed) | set(journal) == set(done) or (done, filed) == (
-                        "Pda",
-                        "",
-                    )
-                    if whole and done.startswith(filed) and done.endswith(journal):
-                        found = found | (
-                            (self.done[p] == named(done))
-                            & (self.filed[p] == named(filed))
-                            & (self.journal[p] == named(journal))
-                        )
-        return found
+        now = self.done[p], self.filed[p], self.journal[p]
+        return disjunction(
+            conjunction(ops == named(written) for ops, written in zip(now, row, strict=True))
+            for row in itertools.product(FILE, FILE, JOURNAL)
+            if is_split(*row)
+        )
 
     @invariant(MEMORY)
-    def file_and_memory_have_it_all(self) -> Bool:
+    def file_and_memory_have_it_all(self, p: Position) -> Bool:
         """The journal in memory continues the file, and is empty for a flushed segment."""
-
-        def holds(p: Position) -> Bool:
-            whole = joined(self.filed[p], self.in_ram[p]) == self.done[p]
-            gone = (self.filed[p] == Ops.NONE) & (self.in_ram[p] == Ops.NONE)
-            follows = self.has_row(self.with_journal, self.filed[p], self.in_ram[p])
-            flushed = self.is_phase(Phase.FLUSHES) & self.flushed[self.segment[p]]
-            return (
-                follows
-                & (whole | ((self.done[p] == Ops.PDA) & gone))
-                & implies(flushed, self.in_ram[p] == Ops.NONE)
-            )
-
-        return implies(~self.is_phase(Phase.IS_DOWN), forall(Position, holds))
+        whole = joined(self.filed[p], self.in_ram[p]) == self.done[p]
+        gone = (self.filed[p] == Ops.NONE) & (self.in_ram[p] == Ops.NONE)
+        flushed = (self.phase == Phase.FLUSHES) & self.flushed[self.segment[p]]
+        return implies(
+            self.phase != Phase.IS_DOWN,
+            self.has_row(self.with_journal, self.filed[p], self.in_ram[p])
+            & (whole | ((self.done[p] == Ops.PDA) & gone))
+            & implies(flushed, self.in_ram[p] == Ops.NONE),
+        )
 
     @invariant(SAME)
-    def memory_has_the_journal(self) -> Bool:
+    def memory_has_the_journal(self, p: Position) -> Bool:
         """Outside a flush, memory and journal have the same operations."""
-        return implies(
-            self.is_phase(Phase.RUNS),
-            forall(Position, lambda p: self.in_ram[p] == self.journal[p]),
-        )
+        return implies(self.phase == Phase.RUNS, self.in_ram[p] == self.journal[p])
 
     @invariant(DOWN)
-    def nothing_in_memory(self) -> Bool:
+    def nothing_in_memory(self, p: Position) -> Bool:
         """A stopped broker has no operations in memory."""
-        return implies(
-            self.is_phase(Phase.IS_DOWN), forall(Position, lambda p: self.in_ram[p] == Ops.NONE)
-        )
+        return implies(self.phase == Phase.IS_DOWN, self.in_ram[p] == Ops.NONE)
 
     @invariant(TORN)
     def torn_follows_the_file(self, p: Position) -> Bool:
         """Records of an interrupted append are those that the file lacked at the stop."""
         follows = (
-            self.is_phase(Phase.IS_DOWN)
+            (self.phase == Phase.IS_DOWN)
             & (self.torn[p] != Ops.PDA)
             & self.has_row(self.with_journal, self.filed[p], self.torn[p])
             & (joined(self.filed[p], self.torn[p]) == self.done[p])
@@ -448,10 +397,10 @@ class PagingIndex(Model):
         """Rank by what is left of a flush: the segments to be flushed, and before it its begin."""
         ranked(
             *before,
-            self.is_phase(Phase.RUNS),
+            self.phase == Phase.RUNS,
             elements(
                 Segment,
-                lambda s: self.is_phase(Phase.FLUSHES) & self.is_used(s) & ~self.flushed[s],
+                lambda s: (self.phase == Phase.FLUSHES) & self.is_used(s) & ~self.flushed[s],
                 within=self.is_used,
             ),
             words="whether the flush has still to begin, then the segments to be flushed",
@@ -461,7 +410,7 @@ class PagingIndex(Model):
     def written_is_flushed(self, p: Position) -> tuple[Bool, Bool]:
         """Operations leave the journal by a flush, unless the broker stops before."""
         self.ranked_by_flush()
-        gone = (self.journal[p] == Ops.NONE) | self.is_phase(Phase.IS_DOWN)
+        gone = (self.journal[p] == Ops.NONE) | (self.phase == Phase.IS_DOWN)
         return self.journal[p] != Ops.NONE, gone
 
     @leads_to(TORN_ENDS, fair=("reach", "recover"))
@@ -474,23 +423,24 @@ class PagingIndex(Model):
     def flush_ends(self) -> tuple[Bool, Bool]:
         """A flush ends, unless the broker stops before."""
         self.ranked_by_flush()
-        return self.is_phase(Phase.FLUSHES), ~self.is_phase(Phase.FLUSHES)
+        return self.phase == Phase.FLUSHES, self.phase != Phase.FLUSHES
 
     @leads_to(RECOVERED, fair=("recover",))
     def is_recovered(self) -> tuple[Bool, Bool]:
         """A broker that has stopped recovers."""
         ranked(words="the one step that is left")
-        return self.is_phase(Phase.IS_DOWN), ~self.is_phase(Phase.IS_DOWN)
+        return self.phase == Phase.IS_DOWN, self.phase != Phase.IS_DOWN
 
     @leads_to(DELETED, fair=("begin_flush", "append", "delete", "end_flush"))
     def dead_is_deleted(self, s: Segment) -> tuple[Bool, Bool]:
         """A segment's file is deleted after all its messages are acknowledged (I13)."""
-        self.ranked_by_flush(self.is_phase(Phase.FLUSHES) & self.flushed[s])
+        self.ranked_by_flush((self.phase == Phase.FLUSHES) & self.flushed[s])
 
         def every(ops: Map[Position, Ops], value: Ops) -> Bool:
             return forall(Position, lambda p: implies(self.segment[p] == s, ops[p] == value))
 
-        return every(self.done, Ops.PDA), every(self.filed, Ops.NONE) | self.is_phase(Phase.IS_DOWN)
+        gone = every(self.filed, Ops.NONE)
+        return every(self.done, Ops.PDA), gone | (self.phase == Phase.IS_DOWN)
 
 
 PagingIndex.equivalent_mutants = """

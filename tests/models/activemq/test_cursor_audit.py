@@ -81,7 +81,7 @@ class CallsOldDuplicate(CursorAudit):
     def ask_below(self, i: Index) -> None:
         """Below the window everything is a duplicate."""
         require(self.is_below(i))
-        self._calls_duplicate(i)
+        self.called_wrongly[i] |= ~self.recorded[i]
         self.recorded[i] = True
 
 

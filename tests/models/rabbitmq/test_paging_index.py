@@ -101,7 +101,7 @@ class TruncatesTooEarly(PagingIndex):
     @action
     def end_flush(self) -> None:
         """Some are."""
-        require(self.is_phase(Phase.FLUSHES))
+        require(self.phase == Phase.FLUSHES)
         self.journal.fill(Ops.NONE)
         self.phase = Phase.RUNS
 
