@@ -235,11 +235,7 @@ class CursorMemory(Model):
             elements(Message, lambda n: self.parked[n] & ~self.before(m, n), within=self.is_parked),
             elements(Message, lambda n: self.loaded[n]),
             self.first_fits() & ~self.takes,
-            lowered_by={
-                "take": lambda _: TRUE,
-                "leave": lambda _: TRUE,
-                "begin": self.first_fits,
-            },
+            lowered_by={"take": lambda _: TRUE, "leave": lambda _: TRUE, "begin": self.first_fits},
             words="the publishes parked up to this one, then the messages in memory",
         )
         return self.parked[m], ~self.parked[m]
@@ -258,8 +254,8 @@ class CursorMemory(Model):
 
 CursorMemory.equivalent_mutants = """
 A wake-up or a look that is not needed takes no message that does not fit.
-    give_up: guard 1, asked; leave: asked; begin: guard 1*3, woken; take: guard 1; end: guard 1;
-    initially: asked*2, woken*2, takes*2
+    give_up: guard 1, asked*2; leave: asked*2; begin: guard 1*3, woken*2; take: guard 1;
+    end: guard 1; initially: asked*2, woken*2, takes*2
 A publish that is parked while the queue takes is still parked at the end, or is taken.
     end: asked
 A publish that is not refused now is taken later: it may be refused at any time.

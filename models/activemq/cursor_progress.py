@@ -248,10 +248,7 @@ class CursorProgress(CursorRoom):
         is_settled = ~self.stored[m]
         return waits, given | is_settled | all_pause | one_came_back
 
-    @leads_to(
-        IS_READ,
-        fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end"),
-    )
+    @leads_to(IS_READ, fair=("begin", "read", "pass_over", "end_reading", "page_in", "give", "end"))
     def stored_is_read(self, m: Message) -> tuple[Bool, Bool]:
         """While there is room, a stored message is given even if no memory is freed (I8)."""
         premise, conclusion = self.stored_is_given(m)
@@ -349,7 +346,7 @@ A look finds nothing if no message is pending.
 A message without room waits for it, and free room wakes the queue.
     send_past_cache: woken
 A pass that is not needed, or goes on longer, finds nothing to do.
-    begin: guard 1*2, woken; end_reading: woken; end: makes; initially: makes*3, woken*2
+    begin: guard 1*2, woken*2; end_reading: woken; end: makes; initially: makes*3, woken*2
 A message that arrives during a read is found before the read ends.
     end_reading: woken
 A step that is taken outside a pass need not be taken in one.

@@ -14,15 +14,7 @@ from __future__ import annotations
 
 from brokerproof.models.activemq.cursor_state import Channel, Consumer, Message
 from brokerproof.models.activemq.cursor_store import CursorStore
-from brokerproof.models.language import (
-    Bool,
-    Fixed,
-    Map,
-    action,
-    forall,
-    initial,
-    require,
-)
+from brokerproof.models.language import Bool, Fixed, Map, action, forall, initial, require
 
 __all__ = ["Channel", "Consumer", "CursorQueue", "Message"]
 
@@ -170,7 +162,7 @@ A message of the batch that is read again takes room twice, which `cursor-room` 
 Only the model of passes, `cursor-progress`, requires the cursor to go on.
     pass_over: behind
 A cache that ends early, or does not begin again, costs only reads of the store.
-    cache_again: caches; restart: caches*2
+    cache_again: caches*2; restart: caches*2
 A consumer that has left holds nothing, and is given nothing because it takes nothing.
     close: attached*2; crash: attached*2
 The contract does not tell when a broker is down: no message reaches a consumer before the start.

@@ -9,12 +9,7 @@ sizes and shared limits are in `cursor_memory`.
 
 from __future__ import annotations
 
-from brokerproof.models.activemq.cursor_page_in import (
-    Channel,
-    Consumer,
-    CursorPageIn,
-    Message,
-)
+from brokerproof.models.activemq.cursor_page_in import Channel, Consumer, CursorPageIn, Message
 from brokerproof.models.language import (
     Bool,
     Int,
@@ -189,7 +184,7 @@ A read may start anywhere: it leaves messages that are in memory there.
     send_past_cache: behind; send_past_nothing: guard 2, guard 3*4, behind; pass_over: guard 2;
     read: read_last; acknowledge: behind, read_last*2
 A cache that ends early, or does not begin again, costs only reads of the store.
-    send_past_cache: guard 1*2; send_past_nothing: guard 1*2; cache_again: caches
+    send_past_cache: guard 1*2; send_past_nothing: guard 1*2; cache_again: caches*2
 A look finds nothing if no message is pending.
     read: guard 1*2; pass_over: guard 1*2
 Only the contract says which consumers take messages, and until when.

@@ -70,8 +70,7 @@ class CursorState(Model):
     def window_slides_past_older(self, m: Message, n: Message, k: Message) -> Bool:
         """Recording an index drops whole words of older indices, oldest first."""
         return implies(
-            self.slides[m, n],
-            self.before(n, m) & implies(self.before(k, n), self.slides[m, k]),
+            self.slides[m, n], self.before(n, m) & implies(self.before(k, n), self.slides[m, k])
         )
 
     @initial
@@ -104,8 +103,7 @@ class CursorState(Model):
     def is_next(self, m: Message) -> Bool:
         """Whether the entry is the position's successor, or the store's first if there is none."""
         none_between = forall(
-            Message,
-            lambda n: implies(self.stored[n] & ~self.behind[n], self.at_or_before(m, n)),
+            Message, lambda n: implies(self.stored[n] & ~self.behind[n], self.at_or_before(m, n))
         )
         return self.stored[m] & ~self.behind[m] & none_between
 
