@@ -31,17 +31,8 @@ from brokerproof.models.qpid import (
     pointer_queue_progress,
     pull_queue,
 )
-from brokerproof.models.qpid.threads import (
-    entry_states,
-    node_list,
-    queue_runner,
-)
-from brokerproof.models.rabbitmq import (
-    paging_index,
-    paging_places,
-    paging_reduction,
-    paging_syncs,
-)
+from brokerproof.models.qpid.threads import entry_states, node_list, queue_runner
+from brokerproof.models.rabbitmq import paging_index, paging_places, paging_reduction, paging_syncs
 
 
 @dataclass(frozen=True)
@@ -82,12 +73,7 @@ CATALOGUE: dict[str, Listed] = {
     "contract": Listed(
         contract.Contract,
         Scope(
-            {
-                contract.Queue: 1,
-                contract.Channel: 1,
-                contract.Consumer: 1,
-                contract.Entry: 2,
-            },
+            {contract.Queue: 1, contract.Channel: 1, contract.Consumer: 1, contract.Entry: 2},
             range(3),
         ),
         ledger.LedgerOfContract,
@@ -95,12 +81,7 @@ CATALOGUE: dict[str, Listed] = {
     "whole-contract": Listed(
         whole_contract.WholeContract,
         Scope(
-            {
-                contract.Queue: 1,
-                contract.Channel: 1,
-                contract.Consumer: 1,
-                contract.Entry: 1,
-            },
+            {contract.Queue: 1, contract.Channel: 1, contract.Consumer: 1, contract.Entry: 1},
             range(2),
             _SMALL,
         ),
@@ -108,12 +89,7 @@ CATALOGUE: dict[str, Listed] = {
     "lawful-contract": Listed(
         lawful_contract.LawfulContract,
         Scope(
-            {
-                contract.Queue: 1,
-                contract.Channel: 1,
-                contract.Consumer: 1,
-                contract.Entry: 1,
-            },
+            {contract.Queue: 1, contract.Channel: 1, contract.Consumer: 1, contract.Entry: 1},
             range(2),
             {
                 **_SMALL,
@@ -206,8 +182,7 @@ CATALOGUE: dict[str, Listed] = {
         ),
     ),
     "queue-runner": Listed(
-        queue_runner.QueueRunner,
-        Scope({queue_runner.Change: 2, queue_runner.Runner: 2}, range(1)),
+        queue_runner.QueueRunner, Scope({queue_runner.Change: 2, queue_runner.Runner: 2}, range(1))
     ),
     "entry-states": Listed(
         entry_states.EntryStates,
@@ -239,10 +214,7 @@ CATALOGUE: dict[str, Listed] = {
     ),
     "paired-pointer": Listed(
         paired_pointer.PairedPointer,
-        Scope(
-            {pointer_queue.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1},
-            range(1),
-        ),
+        Scope({pointer_queue.Entry: 3, moving_place.Seeker: 2, moving_place.Opener: 1}, range(1)),
     ),
     "paging-index": Listed(
         paging_index.PagingIndex,
@@ -272,10 +244,7 @@ _OF_QPID = ("pointer-queue", "paired-pointer", "whole-contract", "entry-states",
 SYSTEMS: dict[str, tuple[str, ...]] = {
     "qpid-push": (*_OF_QPID, "pointer-queue-clock", "queue-runner"),
     "qpid-pull": (*_OF_QPID, "pull-queue"),
-    "rabbitmq-paging": (
-        *("paging-places", "paging-reduction"),
-        *("paging-index", "paging-syncs"),
-    ),
+    "rabbitmq-paging": (*("paging-places", "paging-reduction"), *("paging-index", "paging-syncs")),
     "activemq-cursor": (
         *("cursor-page-in", "cursor-room", "cursor-progress"),
         *("cursor-audit", "cursor-memory"),

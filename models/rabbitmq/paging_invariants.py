@@ -162,8 +162,7 @@ class PagingInvariants(PagingState):
         return (
             implies(self.is_in(m, Place.Q1, Place.Q4), self.in_ram[m])
             & implies(
-                self.is_in(m, Place.Q2, Place.Q3, Place.DELTA),
-                ~self.in_ram[m] & self.stored[m],
+                self.is_in(m, Place.Q2, Place.Q3, Place.DELTA), ~self.in_ram[m] & self.stored[m]
             )
             & implies(self.is_in(m, Place.PENDING), self.in_ram[m] == ~self.stored[m])
         )
@@ -172,8 +171,7 @@ class PagingInvariants(PagingState):
     def persistent_is_indexed(self, m: Message) -> Bool:
         """Persistent messages, and all in delta, have their positions on disk (M1)."""
         return implies(
-            (self.is_held(m) & self.persistent[m]) | self.is_in(m, Place.DELTA),
-            self.is_live(m),
+            (self.is_held(m) & self.persistent[m]) | self.is_in(m, Place.DELTA), self.is_live(m)
         )
 
     @invariant(STORED, by=(PREFIX, NOTHING_LEFT, CONTENT, FOUND))

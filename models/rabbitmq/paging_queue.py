@@ -121,9 +121,7 @@ class PagingQueue(PagingSyncs):
         self.in_ram = self.in_ram.map(lambda m, old: to_q4(m) | (old & ~self.returns(which, m)))
         self.place = self.place.map(
             lambda m, old: ite(
-                to_q4(m),
-                Place.Q4,
-                ite(to_q3(m), Place.Q3, ite(to_delta(m), Place.DELTA, old)),
+                to_q4(m), Place.Q4, ite(to_q3(m), Place.Q3, ite(to_delta(m), Place.DELTA, old))
             )
         )
 
