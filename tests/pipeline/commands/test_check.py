@@ -394,7 +394,7 @@ def test_that_messages_are_not_told_apart_is_warned_of(tmp_path: Path, report: P
         (b"\xfd7zXZ\x00", "xz -dc"),
         (b"BZh91AY", "bzip2 -dc"),
         (b"PK\x03\x04", "unzip -p"),
-        (gzip.compress(b"PAR1"), "gzip -dc"),
+        (gzip.compress(b"PAR1", mtime=0), "gzip -dc"),
         (pa.compress(b'{"schema":"brokerproof-counterexample/1"', "zstd", True), "zstd -dc"),
     ],
 )
