@@ -274,8 +274,8 @@ NodeList.equivalent_mutants = """
 Before the link an appender only looks: the swap shows that no node is behind.
     link: guard 1
 The hint may lag or go back: any linked node will do, because the swap checks its link.
-    read_tail: appending; read_next: appending*3; help: tail*3, appending;
-    link: appending; find_another_linked: appending; move_tail: tail*3
+    read_tail: appending; read_next: appending*3; help: tail*2, appending;
+    link: appending; find_another_linked: appending; move_tail: tail*2
 The value is false by the guard, and false for all other walks that have found a node.
     find: saw_marked
 A walk that looks again returns the same.
