@@ -144,7 +144,7 @@ def _moment(time: int, is_clock: bool) -> str:
 
 
 def _length(value: int, is_time: bool) -> str:
-    """Return a number in words; one of nanoseconds in the greatest unit of which it has one.
+    """Return a number in words; nanoseconds are shown in hours, minutes, or a smaller unit.
 
     >>> _length(2_345_678, True)
     '2.35 ms'

@@ -319,6 +319,8 @@ class _Trial:
     begins_late: bool
     trials: int = 0
     rows: int = 0
+    last: tuple[bytes, Judgement] | None = None
+    """The last choice and its judgement: what is rejected is asked of the choice just judged."""
 
     @property
     def everything(self) -> Marks:
@@ -326,12 +328,16 @@ class _Trial:
         return np.ones(self.records.num_rows, dtype=np.bool_)
 
     def _judgement(self, kept: Marks) -> Judgement:
+        if self.last is not None and self.last[0] == kept.tobytes():
+            return self.last[1]
         table = self.records.filter(pa.array(kept))
         self.trials += 1
         self.rows += table.num_rows
         # The limit on the wait applies only to violations by time.
         bound = self.stalled_after if RULES[self.violation.rule].by_time else None
-        return judged_alone(table, begins_late=self.begins_late, stalled_after=bound)
+        judgement = judged_alone(table, begins_late=self.begins_late, stalled_after=bound)
+        self.last = kept.tobytes(), judgement
+        return judgement
 
     def judged(self, kept: Marks) -> _Found:
         """Return whether a choice shows the violation, and its other broken requirements."""

@@ -1,4 +1,4 @@
-"""Each engine judges a history as this process alone does, whatever the parts and slices are."""
+"""Each engine gives the judgement of `judged_alone`, for all sizes of parts and slices."""
 
 from __future__ import annotations
 
