@@ -5,7 +5,7 @@ were called broken, except recommendations. The scopes are searched for one oper
 interleavings are run, since those searches do the same with each seed. Without arguments: the four
 references, the example brokers and the example drivers.
 
-    python benchmarks/no_alarm.py [--seeds N] [--effort LEVEL] [CANDIDATE ...]
+    python benchmarks/no_alarm.py [--first N] [--seeds N] [--effort LEVEL] [CANDIDATE ...]
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from brokerproof.checks.gate.gate import run_gate
 from brokerproof.checks.gate.gate_run import EFFORTS, Budget
 from brokerproof.checks.subjects import default_addresses, open_subject
 from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import Level, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -49,12 +53,12 @@ def sound_candidates(jobs: str) -> list[str]:
     ]
 
 
-def accused(address: str, budget: Budget, seeds: int) -> tuple[int, list[str]]:
+def accused(address: str, budget: Budget, seeds: Sequence[int]) -> tuple[int, list[str]]:
     """Return how many operations a candidate did, and what was called broken with which seed."""
     subject = open_subject(address)
     operations, found = 0, []
     try:
-        for seed in range(seeds):
+        for seed in seeds:
             report = run_gate(subject, catalogue(), budget, seed)
             operations += sum(stage.operations for stage in report.stages)
             found += [
@@ -70,19 +74,21 @@ def accused(address: str, budget: Budget, seeds: int) -> tuple[int, list[str]]:
 def main() -> None:
     """Draw, judge, count; status 1 if a requirement was found broken."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=50, help="the number of seeds")
     parser.add_argument("--effort", choices=list(EFFORTS), default="normal")
     parser.add_argument("candidates", nargs="*")
     asked = parser.parse_args()
     budget = replace(EFFORTS[asked.effort], operations=1, depth=0, interleavings=5)
+    seeds = range(asked.first, asked.first + asked.seeds)
     alarms = 0
     with tempfile.TemporaryDirectory() as folder:
         for address in asked.candidates or sound_candidates(f"{folder}/jobs.db"):
-            operations, found = accused(address, budget, asked.seeds)
+            operations, found = accused(address, budget, seeds)
             alarms += bool(found)
             said = ", ".join(found) or "no alarm"
             print(
-                f"{Path(address).name}: {asked.effort}, {asked.seeds} seeds, "
+                f"{Path(address).name}: {asked.effort}, seeds {seeds[0]} to {seeds[-1]}, "
                 f"{operations} operations: {said}",
                 flush=True,
             )

@@ -88,11 +88,14 @@ class Window:
     def set_limits(self, limit: int | None, byte_limit: int | None) -> bool:
         """Replace the window; held messages count against the new window too.
 
-        Returns whether a message may pass now that could not before.
+        Returns whether a message may pass now that could not before. A full window lets through
+        what does not fill it, unless it is paused.
         """
-        had, bytes_before = self.has_credit(), self.byte_limit
+        had, paused, bytes_before = self.has_credit(), self.is_paused(), self.byte_limit
         self._replace(limit, byte_limit)
-        return self.has_credit() and (not had or byte_limit != bytes_before)
+        if self.has_credit() and not had:
+            return True
+        return not self.is_paused() and (paused or byte_limit != bytes_before)
 
     def usage(self) -> tuple[int, int]:
         """Return the number of held messages, and their bytes."""
