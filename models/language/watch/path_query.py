@@ -90,13 +90,21 @@ def find_steps(query: PathQuery) -> tuple[str, ...] | None:
 
 
 def lost_invariants(reading: PlainReading, shown: Valuation) -> list[str]:
-    """Return the broken invariants of a valuation, among those that read only its symbols."""
-    state, names = state_of(reading, shown), frozenset(name for name, _ in shown)
+    """Return the broken invariants of a valuation, among those that read only its symbols.
+
+    A symbol with a value that is not shown counts as none of them: any value might keep it.
+    """
+    whole = tuple([each for each in shown if not _is_partly_shown(each[1])])
+    state, names = state_of(reading, whole), frozenset(name for name, _ in whole)
     return [
         name
         for name, symbols in _symbols_of_invariants(reading).items()
         if symbols <= names and not reading.holds(name, state)
     ]
+
+
+def _is_partly_shown(value: Values) -> bool:
+    return isinstance(value, tuple) and None in value
 
 
 @functools.cache

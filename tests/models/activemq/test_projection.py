@@ -9,13 +9,20 @@ import pytest
 from msgspec.structs import replace
 
 from brokerproof.models.activemq import projection
-from brokerproof.models.activemq.cursor_page_in import CursorPageIn
+from brokerproof.models.activemq.cursor_page_in import Channel, Consumer, CursorPageIn
 from brokerproof.models.activemq.cursor_page_in import Message as Stored
 from brokerproof.models.activemq.projection import new_queue
 from brokerproof.models.language import action, forall, require
 from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.core.scope import Scope
+from brokerproof.models.language.read.plain import PlainReading
 from brokerproof.models.language.watch.client_step import ClientStep, NotAQueue, OutsideTheModel
-from brokerproof.models.language.watch.path_query import find_steps, quotient
+from brokerproof.models.language.watch.path_query import (
+    find_steps,
+    lost_invariants,
+    quotient,
+    valuation,
+)
 from brokerproof.models.language.watch.paths import TooFar
 from brokerproof.spec.activemq.view import (
     CursorQueueView,
@@ -218,6 +225,40 @@ def test_a_channel_that_closes_gives_back_what_it_has() -> None:
     assert path(look.before, backwards, look.happened) is None
     kept = replace(look.after, returned=("b",), held=look.before.held[:1])
     assert path(look.before, kept, look.happened) is None
+
+
+def taken_in_turns(messages: int) -> Look:
+    """Return the end of a channel whose messages two others take in turns, one settling its own."""
+    return scene(
+        *(publish(f"m{number}") for number in range(messages)),
+        consume("x"),
+        consume("settling", settles=True),
+        consume("y"),
+        CloseChannel(channel="ch-x"),
+    )
+
+
+def test_many_messages_that_two_consumers_take_in_turns_are_followed() -> None:
+    look = taken_in_turns(26)
+    assert path(look.before, look.after, look.happened) is not None
+
+
+def test_messages_given_out_of_turn_are_no_path() -> None:
+    look = taken_in_turns(4)
+    first, second, *rest = look.after.held
+    swapped = replace(look.after, held=(second, first, *rest))
+    assert path(look.before, swapped, look.happened) is None
+
+
+def test_a_value_that_is_not_shown_breaks_no_invariant() -> None:
+    reading = PlainReading(
+        trace(CursorPageIn), Scope({Stored: 3, Consumer: 1, Channel: 1}, range(1))
+    )
+    lost = "position-window-and-arrivals-are-cuts-of-the-order"
+    shown = valuation(behind=[True] * 3, spent=[True] * 3, below=[True, None, True])
+    assert lost not in lost_invariants(reading, shown)
+    shown = valuation(behind=[True] * 3, spent=[True] * 3, below=[True, False, True])
+    assert lost in lost_invariants(reading, shown)
 
 
 # Steps that the model forbids, and views that it does not cover.
