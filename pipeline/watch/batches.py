@@ -23,6 +23,7 @@ from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
 from brokerproof.pipeline.readers.rejected_rows import Rejected
+from brokerproof.pipeline.rules.violations import SCHEMA, strongest
 from brokerproof.pipeline.tables import PLACE, file_and_line, place_of, records_of
 from brokerproof.pipeline.watch.files import (
     ROWS_AND_TOLD,
@@ -242,6 +243,9 @@ class Watch:
         self.folder.tell(REJECTED, carried.batch, aside, end=end)
         if clock.keep is not None:
             control = still_needed(control, _oldest(states, clock))
+        elif end:
+            stays = [row for state in states for row in state.stays]
+            self.folder.write_result(strongest([pa.Table.from_pylist(stays, SCHEMA)]))
         self.folder.finish(carried, control, end=end)
         clocks = tuple(sorted(clock_lines(states, paths, carried.files)))
         self.say(Batch(carried, raised, withdrawn, aside, written, clocks))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,7 @@ from brokerproof.pipeline.tables import SCHEMA
 
 VIOLATIONS: Final = "violations"
 REJECTED: Final = "rejected"
+RESULT: Final = "violations.parquet"
 CHECKPOINT: Final = "checkpoint"
 STATE: Final = "state"
 ROWS: Final = "rows"
@@ -135,7 +137,11 @@ class Folder:
         return State(carried, control, folder / ROWS)
 
     def begin(self, batch: int, *, end: bool = False) -> Path:
-        """Return a new folder for the state of a batch; it has no final name yet."""
+        """Return a new folder for the state of a batch; it has no final name yet.
+
+        An earlier result is removed: more records have come.
+        """
+        (self.path / RESULT).unlink(missing_ok=True)
         folder = self._unfinished(batch, end=end)
         if folder.exists():
             shutil.rmtree(folder)
@@ -169,11 +175,14 @@ class Folder:
         path = self.path / kind / f"{_name(batch, end=end)}.jsonl"
         text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         if text:
-            unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
-            unfinished.write_bytes(text)
-            _to_disk(unfinished)
-            unfinished.replace(path)
+            with _whole(path) as unfinished:
+                unfinished.write_bytes(text)
         return path
+
+    def write_result(self, violations: pa.Table) -> None:
+        """Write all violations of a history that has ended, in place of an earlier result."""
+        with _whole(self.path / RESULT) as unfinished:
+            pq.write_table(violations, unfinished, compression="zstd")
 
 
 def told(folder: Path, kind: str = VIOLATIONS) -> Iterator[dict[str, Any]]:
@@ -185,6 +194,15 @@ def told(folder: Path, kind: str = VIOLATIONS) -> Iterator[dict[str, Any]]:
 
 def _name(batch: int, *, end: bool = False) -> str:
     return f"{batch:010}{_END if end else ''}"
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield another name for a file to be written; it gets its own once it is durable."""
+    unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
+    yield unfinished
+    _to_disk(unfinished)
+    unfinished.replace(path)
 
 
 def _to_disk(path: Path) -> None:

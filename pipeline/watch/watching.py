@@ -95,6 +95,7 @@ class QueueState(msgspec.Struct, kw_only=True):
         last: the greatest start of a delivery to each of its consumers still subscribed.
         raised: the violations raised about kept messages.
         found, withdrawn: the violations that this judgement raises, and takes back.
+        stays: all violations, with their strongest witnesses, once no more records come.
         strangers: how many forgotten records of this judgement were about unknown messages.
         clock_back: the greatest step back of a recorder's clock so far.
         clock_step: that step, if this judgement found it.
@@ -110,6 +111,7 @@ class QueueState(msgspec.Struct, kw_only=True):
     raised: list[Raised] = []
     found: list[dict[str, Any]] = []
     withdrawn: list[Raised] = []
+    stays: list[dict[str, Any]] = []
     strangers: int = 0
     clock_back: int = 0
     clock_step: ClockStep | None = None
@@ -170,7 +172,7 @@ def judged(
     """
     known = {
         each.key: msgspec.structs.replace(
-            each, found=[], withdrawn=[], strangers=0, clock_step=None
+            each, found=[], withdrawn=[], stays=[], strangers=0, clock_step=None
         )
         for each in states
     }
@@ -297,6 +299,9 @@ class _Part:
             state.pending = each in waiting
         self._raise(strongest([wrong.filter(pa.array(final))]), at)
         self._withdraw(wrong, part)
+        if self._clock.finished:
+            for row in strongest([wrong]).to_pylist():
+                self._states[at[row["run"], row["queue"]]].stays.append(row)
 
     def _follow_clocks(self, torn: pa.Table, at: Mapping[Key, int]) -> None:
         """Record the steps back of clocks that are greater than all before them."""

@@ -12,17 +12,20 @@ from functools import partial
 from pathlib import Path
 
 import click.testing
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
 from brokerproof.checks.commands.command_line import main
 from brokerproof.pipeline.commands import check
+from brokerproof.pipeline.explain.history_report import WITNESS_FILE
 from brokerproof.pipeline.parts.judging import judged_in_parts
 from brokerproof.pipeline.parts.looks import Sizes
+from brokerproof.pipeline.watch.state import RESULT
 from brokerproof.spec.histories import Record
 from tests.pipeline.spark.clusters import Cluster, Worker, cluster
-from tests.pipeline.watch.test_watching import KEY, Key, in_files, recording
+from tests.pipeline.watch.test_watching import KEY, in_files, recording
 from tests.pipeline.watch.test_watching_killed import Job, feed, said
 
 pytestmark = [
@@ -97,8 +100,8 @@ def judged_by(
 
 def watched(
     files: Sequence[Sequence[Record]], late: int, chance: random.Random, folder: Path
-) -> Counter[Key]:
-    """Watch files as they come, with a kill at random after each, and return what stays raised."""
+) -> pa.Table:
+    """Watch files as they come, with a kill at random after each, and return what is broken."""
     directory, out = folder / "coming", folder / "out"
     directory.mkdir()
     for number, file in enumerate(files):
@@ -111,7 +114,9 @@ def watched(
     status, printed = Job(directory, out, late, "--once").ends()
     assert status == 1, printed
     found, withdrawn = said(out)
-    return found - withdrawn
+    stays = pq.read_table(out / RESULT)
+    assert found - withdrawn == Counter(tuple(e.values()) for e in stays.select(KEY).to_pylist())
+    return stays
 
 
 @pytest.mark.thorough
@@ -129,7 +134,7 @@ def test_alone_spark_a_cluster_without_a_worker_and_a_killed_watch_say_the_same(
         found = judged_by(workers, history, tmp_path / "on-cluster", monkeypatch)
     assert found == alone
     assert judged(history, tmp_path / "spark", "--engine", "spark", "--master", "local[2]") == alone
-    rows = pq.read_table(tmp_path / "alone" / "violations.parquet", columns=[*KEY]).to_pylist()
-    assert watched(files, late, chance, tmp_path) == Counter(tuple(e.values()) for e in rows)
+    broken = pq.read_table(tmp_path / "alone" / RESULT).drop_columns(WITNESS_FILE)
+    assert watched(files, late, chance, tmp_path) == broken
     feed(history, 1, files[1][:-5])
     assert judged(history, tmp_path / "other", "--engine", "alone") != alone

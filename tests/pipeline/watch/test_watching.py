@@ -15,6 +15,8 @@ import pytest
 from brokerproof.pipeline.alone import judged_alone
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.streams import ClockStep
+from brokerproof.pipeline.rules import violations
+from brokerproof.pipeline.rules.violations import strongest
 from brokerproof.pipeline.tables import SCHEMA, batch_of, place_of, records_of
 from brokerproof.pipeline.watch.batches import clock_lines
 from brokerproof.pipeline.watch.watching import (
@@ -89,6 +91,11 @@ class Watched:
             self.said.subtract(gone)
             self.withdrawn += len(gone)
 
+    def stays(self) -> pa.Table:
+        """Return what is broken in the end."""
+        rows = [row for state in self.states for row in state.stays]
+        return strongest([pa.Table.from_pylist(rows, violations.SCHEMA)])
+
 
 def as_seen(records: Sequence[Record]) -> list[Record]:
     """Return a recording whose consumers know of each delivery what the page on histories asks.
@@ -139,11 +146,14 @@ def recording(
     return as_seen(records), 2 * width + 1, chance
 
 
+def broken(files: Sequence[Sequence[Record]]) -> pa.Table:
+    """Return what is broken according to a check of all files."""
+    return judged_alone(table_of([each for file in files for each in file])).violations
+
+
 def checked(files: Sequence[Sequence[Record]]) -> set[Key]:
-    """Return what a check of all files says."""
-    records = [each for file in files for each in file]
-    table = table_of(records)
-    rows = judged_alone(table).violations.to_pylist()
+    """Return the keys of what is broken according to a check of all files."""
+    rows = broken(files).to_pylist()
     return {(row["requirement"], row["run"], row["queue"], row["message"]) for row in rows}
 
 
@@ -191,6 +201,7 @@ def _ends_with_what_a_check_says(seeds: range) -> tuple[int, int, int]:
         withdrawn += watched.withdrawn
         watched.batch([], finished=True)
         assert raised(watched) == expected, seed
+        assert watched.stays() == broken(files), seed
         found, early = found + len(expected), early + len(before)
     return found, early, withdrawn
 

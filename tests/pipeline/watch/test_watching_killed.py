@@ -14,17 +14,20 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from brokerproof.pipeline import tables
 from brokerproof.pipeline.readers import json_lines
 from brokerproof.pipeline.readers.rejected_rows import Account
+from brokerproof.pipeline.rules import violations
 from brokerproof.pipeline.tables import SCHEMA
-from brokerproof.pipeline.watch.state import Carried, Folder, StateIsMissing, told
+from brokerproof.pipeline.watch.state import RESULT, Carried, Folder, StateIsMissing, told
 from tests.pipeline.watch.test_watching import (
     KEY,
     Key,
     Watched,
+    broken,
     checked,
     in_files,
     raised,
@@ -156,6 +159,7 @@ def test_a_watch_that_is_killed_says_everything_once(tmp_path: Path) -> None:
     assert set(found - withdrawn) == expected, printed
     assert not said_before - found
     assert status == 1
+    assert pq.read_table(out / RESULT) == broken(files)
     lines = len(records) + 4
     assert f"{lines:,} rows in = {len(records):,} checked + 4 rejected" in printed
     assert [Path(row["file"]).name for row in told(out, "rejected")] == [
@@ -193,6 +197,15 @@ def test_what_was_taken_for_finished_is_gone_on_from(tmp_path: Path) -> None:
     latest = folder.latest()
     assert latest is not None
     assert latest.carried.raised == 1
+
+
+def test_a_result_is_that_of_all_records_or_is_not_there(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.prepare()
+    folder.write_result(violations.none())
+    assert pq.read_table(tmp_path / RESULT) == violations.none()
+    folder.begin(1)
+    assert not (tmp_path / RESULT).exists()
 
 
 def test_older_states_are_removed(tmp_path: Path) -> None:
