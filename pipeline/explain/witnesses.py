@@ -94,7 +94,7 @@ def witnesses_of(
     `chosen` limits the requirements; empty means all. A violation in `shown_run` is taken, if there
     is one.
     """
-    table = judgement.violations
+    table, source = judgement.violations, _Source(parts)
     names = table.column("requirement").unique().to_pylist()
     found = {}
     for name in sorted(names):
@@ -103,7 +103,7 @@ def witnesses_of(
         of_run = table.filter(pc.equal(table.column("run"), shown_run)) if shown_run else table
         is_there = pc.any(pc.equal(of_run.column("requirement"), name)).as_py()
         first = first_of(of_run if is_there else table, name)
-        found[name] = _witness(_with_turns(first, parts, known), judgement, parts, known)
+        found[name] = _witness(_with_turns(first, parts, known), judgement, source, known)
     return found
 
 
@@ -147,16 +147,31 @@ def write_witnesses(witnesses: Mapping[str, Witness], report: Path) -> None:
         unfinished.replace(path)
 
 
+class _Source:
+    """The parts of a history; the control records of a run are read once."""
+
+    def __init__(self, parts: Sequence[Path]) -> None:
+        self.history = ds.dataset([str(part) for part in parts])
+        self._control: dict[str, tuple[pa.Table, list[Record]]] = {}
+
+    def control(self, run: str) -> tuple[pa.Table, list[Record]]:
+        """Return the control records of a run, as rows and decoded."""
+        if run not in self._control:
+            table = _read(self.history, (ds.field("run") == run) & _is_control())
+            records = [record for batch in table.to_batches() for record in records_of(batch)]
+            self._control[run] = table, records
+        return self._control[run]
+
+
 def _witness(
-    found: Violation, judgement: Judgement, parts: Sequence[Path], known: KnownQueues
+    found: Violation, judgement: Judgement, source: _Source, known: KnownQueues
 ) -> Witness:
     """Return the records that show a violation, with as few others as possible.
 
     The records of the messages concerned are enough, except for rules about a whole queue.
     """
-    history = ds.dataset([str(part) for part in parts])
     tried: list[tuple[_Trial, _Found]] = []
-    for records in _choices(found, history, known):
+    for records in _choices(found, source, known):
         if records.num_rows > ROWS_SMALL and any(said[0] for _, said in tried):
             break
         for begins_late in (False, True)[: 1 + judgement.begins_late]:
@@ -209,14 +224,14 @@ def _never_given(history: ds.Dataset, of_queue: pc.Expression) -> set[str]:
     return {each.as_py() for each in published - given}
 
 
-def _choices(found: Violation, history: ds.Dataset, known: KnownQueues) -> Iterator[pa.Table]:
+def _choices(found: Violation, source: _Source, known: KnownQueues) -> Iterator[pa.Table]:
     """Yield records that may show a violation, few first.
 
     First come those of its messages, with the control records of their subscribers; then with those
     of all subscribers of the queue; then all records of the queue, if these are not too many.
     """
     of_run, of_queue = ds.field("run") == found.run, ds.field("queue") == found.queue
-    control = history.to_table(columns=SCHEMA.names, filter=of_run & _is_control()).cast(SCHEMA)
+    history, control = source.history, source.control(found.run)
     messages = _read(history, _about(found, history))
     yield _together(found, messages, control, known, of_messages=True)
     yield _together(found, messages, control, known, of_messages=False)
@@ -236,7 +251,7 @@ def _is_control() -> pc.Expression:
 def _together(
     found: Violation,
     messages: pa.Table,
-    control: pa.Table,
+    control: tuple[pa.Table, list[Record]],
     known: KnownQueues,
     *,
     of_messages: bool,
@@ -245,8 +260,9 @@ def _together(
 
     `of_messages` leaves out those of subscribers that have nothing to do with the records.
     """
-    concerned = _concerned(found, control, messages, of_messages=of_messages)
-    concerned_rows = control.filter(pa.array(concerned))
+    table, records = control
+    concerned = _concerned(found, records, messages, of_messages=of_messages)
+    concerned_rows = table.filter(pa.array(concerned))
     facts, made = known.facts(found.queue), []
     is_declared = pc.any(pc.equal(concerned_rows.column("op"), "declare")).as_py()
     if facts.declared and not is_declared:
@@ -257,10 +273,9 @@ def _together(
 
 
 def _concerned(
-    found: Violation, control: pa.Table, messages: pa.Table, *, of_messages: bool
+    found: Violation, rows: Sequence[Record], messages: pa.Table, *, of_messages: bool
 ) -> list[bool]:
     """Return which control records concern the queue, or only the subscribers of the messages."""
-    rows = [record for batch in control.to_batches() for record in records_of(batch)]
     columns = (messages.column(name).to_pylist() for name in ("queue", "consumer", "channel"))
     there = [*zip(*columns, strict=True)]
     # A get without an answer may have taken a message until its channel is closed.
@@ -373,34 +388,23 @@ def _is_same(found: Violation, row: dict[str, Any]) -> bool:
 def _reduced(trial: _Trial, at_first: _Found) -> Witness:
     """Return the records, without some since they also break other requirements at first.
 
-    First it leaves out one unit at a time if that lowers the number of broken requirements: a whole
-    message, then single records. Next it leaves out everything not needed, in halves first. If
-    neither helps, nothing is left out.
+    It leaves out one unit at a time that is not needed, a whole message first, then single records,
+    until no other requirement is broken. If that never happens, nothing is left out.
     """
     everything = kept = trial.everything
     said = at_first
     if not said[0]:
         return _tidied(trial, kept, said)
-    units = list(_units(trial))
-    for unit in units:
+    for unit in _units(trial):
         if trial.is_over() or not said[1]:
             break
+        if not kept[unit].any():
+            continue
         fewer = kept.copy()
         fewer[unit] = False
         then = trial.judged(fewer)
-        if then[0] and len(then[1]) < len(said[1]):
+        if then[0] and len(then[1]) <= len(said[1]):
             kept, said = fewer, then
-    size = len(units)
-    while size and said[1] and not trial.is_over():
-        for first in range(0, len(units), size):
-            fewer = kept.copy()
-            fewer[np.concatenate(units[first : first + size])] = False
-            if trial.is_over() or not said[1] or (fewer == kept).all():
-                continue
-            then = trial.judged(fewer)
-            if then[0] and len(then[1]) <= len(said[1]):
-                kept, said = fewer, then
-        size //= 2
     if said[1] == at_first[1]:
         return _tidied(trial, everything, at_first)
     return _tidied(trial, kept, said)
@@ -419,14 +423,15 @@ def _tidied(trial: _Trial, kept: Marks, said: _Found) -> Witness:
 def _units(trial: _Trial) -> Iterator[Ints]:
     """Yield the units to leave out: the rows of each other message, then each single row.
 
-    Of the single rows, those of messages come first.
+    Control records stay: there are many, and few of them matter.
     """
     of_message: dict[str, list[int]] = {}
     names = trial.records.column("message").to_pylist()
     for row, name in enumerate(names):
-        if name is not None and name != trial.violation.message:
+        if name is not None:
             of_message.setdefault(name, []).append(row)
-    for rows in of_message.values():
-        yield np.array(rows, dtype=np.int64)
-    for row in sorted(range(len(names)), key=lambda row: names[row] is None):
+    for name, rows in of_message.items():
+        if name != trial.violation.message:
+            yield np.array(rows, dtype=np.int64)
+    for row in (row for rows in of_message.values() for row in rows):
         yield np.array([row], dtype=np.int64)
