@@ -17,6 +17,7 @@ from brokerproof.pipeline.intervals.subscriptions import (
     Key,
     Leavings,
     Subscription,
+    Subscriptions,
     Times,
     happened_by,
 )
@@ -151,12 +152,11 @@ class Control:
         """
         control = cls(begins_late=begins_late, known=known)
         declared = dict[Key, set[QueueFacts]]()
-        leavings = Leavings()
+        records = list(records)
         for record in records:
             control._take(record, declared)
-            leavings.take(record)
         control.queues = {key: _agreed(facts) for key, facts in declared.items()}
-        control._subscribe(leavings)
+        control._subscribe(Leavings.of(records))
         return control
 
     def _take(self, record: Record, declared: dict[Key, set[QueueFacts]]) -> None:
@@ -180,13 +180,11 @@ class Control:
     def _subscribe(self, leavings: Leavings) -> None:
         """Take the facts about subscribers."""
         self.leavings, self.closed = leavings, leavings.closes
-        self.unseen, self.gone, self.taken = leavings.unseen(), leavings.gone(), leavings.taken()
-        for key in leavings.consumes:
-            of_name = leavings.of_name(key)
-            if len(of_name) > 1:
-                self.reused[key] = of_name
-            for each in of_name:
-                self._subscribed(each)
+        found = Subscriptions(leavings)
+        self.unseen, self.gone, self.taken = found.unseen(), found.gone(), found.taken()
+        self.reused = {key: of_name for key, of_name in found.of_name.items() if len(of_name) > 1}
+        for each in found:
+            self._subscribed(each)
 
     def _subscribed(self, each: Subscription) -> None:
         record = each.record

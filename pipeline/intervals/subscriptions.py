@@ -3,14 +3,18 @@
 A client may reuse a consumer's name after a cancel, on another channel, or for another queue;
 RabbitMQ only requires that it is unique on its channel at a time. Each subscription is a subscriber
 with its own window and stream. The first of a name keeps it; the name of a later one gets its start
-time as a suffix. Owns what control records say about subscriptions.
+time as a suffix. Owns what control records say about subscriptions. A history has as many of them
+as clients have connected, so each question is a search among sorted times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from itertools import accumulate, chain
+from typing import Final, TypeAlias, TypeVar
 
 from brokerproof.spec.histories import NEVER, Record
 
@@ -59,9 +63,33 @@ class Subscription:
         return self.record.run, self.record.channel or ""
 
 
+class ByStart:
+    """Spans of time, for questions about a few of many."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]] = ()) -> None:
+        self._spans = sorted(spans)
+        self._starts = [start for start, _ in self._spans]
+        ends = [end for _, end in self._spans]
+        self._last_until = list(accumulate(ends, max))
+        self._first_from = [*accumulate(reversed(ends), min, initial=NEVER)][::-1]
+
+    def least_end(self, since: int) -> int:
+        """Return the first end of those that begin at `since` or later, `NEVER` without any."""
+        return self._first_from[bisect_left(self._starts, since)]
+
+    def overlapping(self, since: int, until: int) -> Times:
+        """Return those that end at `since` or later, and begin at `until` or before."""
+        first = bisect_left(self._last_until, since)
+        beyond = bisect_right(self._starts, until)
+        return [span for span in self._spans[first:beyond] if span[1] >= since]
+
+
+NO_SPANS: Final = ByStart()
+
+
 @dataclass
 class Leavings:
-    """All records of subscriptions and of their ends."""
+    """All records of subscriptions and of their ends; `closes` are those of channels."""
 
     consumes: dict[Key, list[Record]] = field(default_factory=dict)
     cancels: dict[Key, list[Record]] = field(default_factory=dict)
@@ -76,11 +104,10 @@ class Leavings:
         """Return the content of some records."""
         found = cls()
         for record in records:
-            found.take(record)
+            found._take(record)
         return found
 
-    def take(self, record: Record) -> None:
-        """Take a record of any kind."""
+    def _take(self, record: Record) -> None:
         if record.outcome == "failed":
             return
         span = (record.start, happened_by(record))
@@ -102,48 +129,75 @@ class Leavings:
             case _:
                 pass
 
-    def subscriptions(self, *, by_deletion: bool = True) -> list[Subscription]:
-        """Return all subscriptions, each under a unique name."""
-        return [
-            each for key in self.consumes for each in self.of_name(key, by_deletion=by_deletion)
-        ]
 
-    def of_name(self, key: Key, *, by_deletion: bool = True) -> list[Subscription]:
-        """Return the subscriptions of a run and a consumer's name, by time.
+class Subscriptions:
+    """The subscriptions of a history, each under a unique name, and how messages left with them.
 
-        `by_deletion` is whether the deletion of its queue ends one.
-        """
-        records = sorted(self.consumes[key], key=_order)
-        cancels = self.cancels.get(key, [])
-        found = []
-        for number, record in enumerate(records):
-            cancelled = _cancelled(record, records, cancels)
-            name = key[1] if number == 0 else f"{key[1]}{NUMBERED}{_since(records, number)})"
-            ends = [end for _, end in self._ends_of(record, by_deletion=by_deletion)]
-            # A channel never has two consumers of a name at a time.
-            ends += [
-                happened_by(later)
-                for later in records[number + 1 :]
-                if record.channel is not None and later.channel == record.channel
+    `by_deletion` is whether the deletion of its queue ends a subscription.
+    """
+
+    def __init__(self, leavings: Leavings, *, by_deletion: bool = True) -> None:
+        self._gets = leavings.gets
+        self._open_closes = {
+            channel: [span for span in closes if span[1] == NEVER]
+            for channel, closes in leavings.closes.items()
+        }
+        self._closes = _by_start(leavings.closes)
+        self._deletions = _by_start(leavings.deletions)
+        self._crashes = _by_start(leavings.crashes)
+        restarts = _by_start(leavings.restarts)
+        self._backs = {
+            run: [
+                (start, end, restarts.get(run, NO_SPANS).least_end(start)) for start, end in crashes
             ]
-            left = min([cancelled, *ends])
-            found.append(Subscription(record, name, happened_by(record), cancelled, left))
-        return found
+            for run, crashes in leavings.crashes.items()
+        }
+        self._certain_backs = _by_start(
+            {
+                run: [(start, back) for start, end, back in backs if end < NEVER]
+                for run, backs in self._backs.items()
+            }
+        )
+        self.of_name = {
+            key: list(self._of_name(key[1], records, leavings.cancels.get(key, []), by_deletion))
+            for key, records in leavings.consumes.items()
+        }
 
-    def _ends_of(self, record: Record, *, by_deletion: bool) -> Times:
-        """Return the ends of a subscription other than its cancel."""
-        ends = self.closes_after(record)
-        if by_deletion:
-            ends += self.deletions.get((record.run, record.queue or ""), [])
-        return [each for each in ends if each[0] >= record.start]
+    def __iter__(self) -> Iterator[Subscription]:
+        """Yield all, name by name, those of a name by time."""
+        return chain.from_iterable(self.of_name.values())
 
-    def closes_after(self, record: Record) -> Times:
+    def _of_name(
+        self, name: str, records: Iterable[Record], cancels: Iterable[Record], by_deletion: bool
+    ) -> Iterator[Subscription]:
+        records = sorted(records, key=_order)
+        cancelled, replaced = _cancelled(records, cancels), _replaced(records)
+        begun_at = Counter[int]()
+        for number, record in enumerate(records):
+            start = record.start
+            begun_at[start] += 1
+            again = f", {begun_at[start]}" if begun_at[start] > 1 else ""
+            suffix = f"{NUMBERED}{start:,}{again})" if number else ""
+            left = min(cancelled[number], replaced[number], self._first_end(record, start))
+            if by_deletion:
+                left = min(left, _of(self._deletions, record.queue, record).least_end(start))
+            yield Subscription(record, name + suffix, happened_by(record), cancelled[number], left)
+
+    def _first_end(self, record: Record, since: int) -> int:
+        """Return the first end of a close of its channel, or of a crash, not begun before."""
+        crashes = self._crashes.get(record.run, NO_SPANS)
+        return min(
+            _of(self._closes, record.channel, record).least_end(since), crashes.least_end(since)
+        )
+
+    def _closes_after(self, record: Record, until: int = NEVER) -> Times:
         """Return when the channel of a consumer or a get closed after it, or the broker crashed."""
-        ends = []
-        if record.channel is not None:
-            ends += self.closes.get((record.run, record.channel), [])
-        ends += self.crashes.get(record.run, [])
-        return [(start, end) for start, end in ends if end >= record.start]
+        closes = _of(self._closes, record.channel, record)
+        crashes = self._crashes.get(record.run, NO_SPANS)
+        return [
+            *closes.overlapping(record.start, until),
+            *crashes.overlapping(record.start, until),
+        ]
 
     def unseen(self) -> dict[Key, Times]:
         """Return, by queue, when messages may have returned after an unrecorded delivery.
@@ -154,47 +208,33 @@ class Leavings:
         queues of a run. A close without an answer is over when the broker has crashed after it.
         """
         found = dict[Key, Times]()
-        crashes = {run: list(self._crashes_of(run)) for run in self.crashes}
-
-        def over(run: str, close: tuple[int, int]) -> tuple[int, int]:
-            start, end = close
-            if end < NEVER:
-                return close
-            # Without an answer the crash may not have happened.
-            of_run = crashes.get(run, ())
-            ends = (back for crashed, by, back in of_run if crashed > start and by < NEVER)
-            return start, min(ends, default=NEVER)
-
-        known = set[Key]()
-        for each in self.subscriptions():
-            record = each.record
-            if record.mode == "browse":
-                continue
-            known.add(each.channel)
-            if record.mode == "acknowledge":
-                found.setdefault((record.run, record.queue or ""), []).extend(
-                    over(record.run, span)
-                    for span in self.closes.get(each.channel, [])
-                    if each.cancelled >= span[0]
-                )
-        for get in self.gets:
+        until = dict[tuple[Key, str], int]()
+        for each in self:
+            if each.record.mode == "acknowledge":
+                of = each.channel, each.record.queue or ""
+                until[of] = max(each.cancelled, until.get(of, 0))
+        for ((run, channel), queue), cancelled in until.items():
+            closes = self._closes.get((run, channel), NO_SPANS).overlapping(0, cancelled)
+            found.setdefault((run, queue), []).extend(self._over(run, span) for span in closes)
+        for get in self._gets:
             if get.mode == "acknowledge":
-                returns = self.closes_after(get) or [(get.start, NEVER)]
+                returns = self._closes_after(get) or [(get.start, NEVER)]
                 found.setdefault((get.run, get.queue or ""), []).extend(returns)
-        for channel, closes in self.closes.items():
+        known = {each.channel for each in self if each.record.mode != "browse"}
+        for key, open_ in self._open_closes.items():
             # A get on any queue may have had no answer.
-            open_ = [span for span in closes if span[1] == NEVER and channel not in known]
-            spans = (over(channel[0], span) for span in open_)
-            found.setdefault((channel[0], ""), []).extend(spans)
-        for run, times in crashes.items():
-            found.setdefault((run, ""), []).extend((start, back) for start, _, back in times)
+            if key not in known:
+                spans = (self._over(key[0], span) for span in open_)
+                found.setdefault((key[0], ""), []).extend(spans)
+        for run, backs in self._backs.items():
+            found.setdefault((run, ""), []).extend((start, back) for start, _, back in backs)
         return {key: spans for key, spans in found.items() if spans}
 
-    def _crashes_of(self, run: str) -> Iterator[tuple[int, int, int]]:
-        """Yield start and end of the crashes of a run, each with the end of its restart."""
-        for start, end in self.crashes[run]:
-            backs = [back for begun, back in self.restarts.get(run, []) if begun >= start]
-            yield start, end, min(backs, default=NEVER)
+    def _over(self, run: str, close: tuple[int, int]) -> tuple[int, int]:
+        """Return a close, ended by the next certain crash if it had no answer."""
+        start, end = close
+        crashes = self._certain_backs.get(run, NO_SPANS)
+        return start, crashes.least_end(start + 1) if end == NEVER else end
 
     def gone(self) -> dict[Key, Times]:
         """Return, by queue, when messages may have left in transit to a consumer, any number.
@@ -203,18 +243,15 @@ class Leavings:
         sent from the start of the subscription on, until the queue was deleted.
         """
         found = dict[Key, Times]()
-        for each in self.subscriptions():
+        for each in self:
             record = each.record
             if record.mode == "automatic":
-                ends = self.closes_after(record)
                 # A crash that may have been before the subscription need not have ended it.
-                came = happened_by(record)
-                left = min([each.cancelled, *(end for start, end in ends if start > came)])
-                queue = (record.run, record.queue or "")
-                deleted = self.deletions.get(queue, [])
-                until = min((end for start, end in deleted if start > came), default=NEVER)
-                found.setdefault(queue, []).extend(
-                    (record.start, min(end, until)) for start, end in ends if start <= left
+                since = happened_by(record) + 1
+                left = min(each.cancelled, self._first_end(record, since))
+                until = _of(self._deletions, record.queue, record).least_end(since)
+                found.setdefault((record.run, record.queue or ""), []).extend(
+                    (record.start, min(end, until)) for _, end in self._closes_after(record, left)
                 )
         return {key: spans for key, spans in found.items() if spans}
 
@@ -224,8 +261,8 @@ class Leavings:
         It settles the message itself, or nothing that is recorded brings the message back.
         """
         found = dict[Key, Times]()
-        for get in self.gets:
-            ends = self.closes_after(get)
+        for get in self._gets:
+            ends = self._closes_after(get)
             if get.mode == "automatic" or not ends:
                 until = min((end for _, end in ends), default=NEVER)
                 spans = found.setdefault((get.run, get.queue or ""), [])
@@ -233,34 +270,54 @@ class Leavings:
         return found
 
 
+_Owner = TypeVar("_Owner", Key, str)
+
+
+def _by_start(times: Mapping[_Owner, Times]) -> dict[_Owner, ByStart]:
+    return {owner: ByStart(spans) for owner, spans in times.items()}
+
+
+def _of(spans: Mapping[Key, ByStart], name: str | None, record: Record) -> ByStart:
+    """Return the spans of a record's channel or queue; none if the record does not name it."""
+    return NO_SPANS if name is None else spans.get((record.run, name), NO_SPANS)
+
+
 def _order(record: Record) -> tuple[int, int, str, str]:
     return record.start, happened_by(record), record.queue or "", record.channel or ""
 
 
-def _since(records: Sequence[Record], number: int) -> str:
-    """Return a suffix that distinguishes a subscription from others of its name."""
-    start = records[number].start
-    before = sum(each.start == start for each in records[:number])
-    return f"{start:,}" if not before else f"{start:,}, {before + 1}"
+def _replaced(records: Sequence[Record]) -> list[int]:
+    """Return by when another subscription of a name had certainly taken its place on its channel.
+
+    A channel never has two consumers of a name at a time.
+    """
+    found, least = [NEVER] * len(records), dict[str, int]()
+    for number in reversed(range(len(records))):
+        record = records[number]
+        if record.channel is not None:
+            found[number] = least.get(record.channel, NEVER)
+            least[record.channel] = min(found[number], happened_by(record))
+    return found
 
 
-def _cancelled(record: Record, records: Sequence[Record], cancels: Sequence[Record]) -> int:
-    """Return when a subscription had certainly been cancelled; `records` are all of its name.
+def _cancelled(records: Sequence[Record], cancels: Iterable[Record]) -> list[int]:
+    """Return when each subscription of a name had certainly been cancelled.
 
     Of several subscriptions, a cancel ends the last one that had begun on its channel. A cancel
     without a channel may end any, if they are on several channels.
     """
     if len(records) == 1:
-        return min(map(happened_by, cancels), default=NEVER)
-    on_one_channel = len({each.channel for each in records}) == 1
-    times = []
+        return [min(map(happened_by, cancels), default=NEVER)]
+    found = [NEVER] * len(records)
+    of_channel = dict[str | None, list[int]]()
+    for number, record in enumerate(records):
+        of_channel.setdefault(record.channel, []).append(number)
     for cancel in cancels:
-        on_it = [
-            each
-            for each in records
-            if happened_by(each) <= cancel.start
-            and (each.channel == cancel.channel or (on_one_channel and cancel.channel is None))
-        ]
-        if on_it and on_it[-1] is record:
-            times.append(happened_by(cancel))
-    return min(times, default=NEVER)
+        is_the_only = cancel.channel is None and len(of_channel) == 1
+        on_it = range(len(records)) if is_the_only else of_channel.get(cancel.channel, [])
+        before = bisect_right(on_it, cancel.start, key=lambda number: records[number].start)
+        for number in reversed(on_it[:before]):
+            if happened_by(records[number]) <= cancel.start:
+                found[number] = min(found[number], happened_by(cancel))
+                break
+    return found

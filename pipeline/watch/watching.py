@@ -54,7 +54,7 @@ from brokerproof.pipeline.dominance import Early, Late, overtaken
 from brokerproof.pipeline.intervals.control import Control, Named, named
 from brokerproof.pipeline.intervals.streams import ClockStep, ambiguous, contradictions
 from brokerproof.pipeline.intervals.subscribers import told_apart
-from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings
+from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings, Subscriptions
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.rules.history_rules import RULES
@@ -422,7 +422,7 @@ def subscribers_of(control: pa.Table, *, by_deletion: bool = True) -> Subscriber
     """
     records = (record for batch in control.to_batches() for record in records_of(batch))
     found: dict[Key, dict[str, tuple[int, int]]] = {}
-    for each in Leavings.of(records).subscriptions(by_deletion=by_deletion):
+    for each in Subscriptions(Leavings.of(records), by_deletion=by_deletion):
         if each.record.mode != "browse":
             of_queue = found.setdefault((each.record.run, each.record.queue or ""), {})
             of_queue[each.name] = (each.start, each.left)
