@@ -214,11 +214,14 @@ class Control:
             self.spans.get((kind, run, "" if everywhere else queue), ()) for run, queue in keys
         )
 
-    def closes_of_subscribers(self, keys: Iterable[Key]) -> Spans:
-        """Return when the channels of subscribers closed."""
-        return _spans(
-            self.closed.get((run, self.channel_of.get((run, name), "")), ()) for run, name in keys
-        )
+    def channels_of(self, subscribers: Named) -> Named:
+        """Return the channels of subscribers; several may have used a channel's name."""
+        numbers = dict[Key, int]()
+        of_each = [
+            numbers.setdefault((run, self.channel_of.get((run, name), "")), len(numbers))
+            for run, name in subscribers.keys
+        ]
+        return Named(np.array(of_each, dtype=np.int64)[subscribers.number], tuple(numbers))
 
     def closes(self, keys: Iterable[Key]) -> Spans:
         """Return when channels closed."""

@@ -205,10 +205,13 @@ def stays_until(each: Subscription, leavings: Leavings) -> int:
         (cancel.start, happened_by(cancel))
         for cancel in leavings.cancels.get((run, record.consumer or ""), [])
     ]
-    for (of, channel), closes in leavings.closes.items():
+    if record.channel is not None:
+        ends += leavings.closes.get((run, record.channel), [])
+    else:
         # A consumer of unknown channel may be on any.
-        if of == run and record.channel in {None, channel}:
-            ends += closes
+        ends += (
+            close for key, closes in leavings.closes.items() if key[0] == run for close in closes
+        )
     ends += leavings.deletions.get((run, record.queue or ""), [])
     ends += leavings.crashes.get(run, [])
     return min((start for start, end in ends if end >= record.start), default=NEVER)

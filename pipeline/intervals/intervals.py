@@ -302,13 +302,10 @@ def _closing(table: pa.Table, rows: Rows, control: Control, acquiring: Ints) -> 
     never = np.full(acquiring.size, NEVER, dtype=np.int64)
     if not control.closed:
         return never, never
-    channel = named(table, "channel")
     begun, seen = rows.start[acquiring], rows.end[acquiring]
     start, end = never, never
-    for of, spans in (
-        (rows.subscriber, control.closes_of_subscribers(rows.subscriber.keys)),
-        (channel, control.closes(channel.keys)),
-    ):
+    for of in (control.channels_of(rows.subscriber), named(table, "channel")):
+        spans = control.closes(of.keys)
         if spans.of.size:
             start = np.minimum(start, spans.next_start(of.number[acquiring], begun))
             end = np.minimum(end, spans.next_end(of.number[acquiring], seen))
