@@ -31,6 +31,9 @@ LINE_BITS: Final = 40
 BATCH_ROWS: Final = 1 << 16
 """The number of rows in memory at once, as far as the reader of a table can choose."""
 
+BUFFER_BYTES: Final = 1 << 20
+"""How much of a column is read at once: without a limit it is the whole column of a row group."""
+
 VERSION_KEY: Final = b"brokerproof_history"
 FILES_KEY: Final = b"brokerproof_files"
 COMPRESSION: Final = "zstd"
@@ -251,7 +254,7 @@ def read(path: Path, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     Missing places are the rows of the file, as places of file 0. Raises `UnreadableHistory`.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
             _require_version(path, file.schema_arrow)
             _require_columns(path, file.schema_arrow)
             first = 1
