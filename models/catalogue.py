@@ -18,9 +18,10 @@ from brokerproof.models.activemq import (
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract import jobs as job_contract
 from brokerproof.models.contract import lawful_differences as lawful_contract
-from brokerproof.models.contract import ledger
 from brokerproof.models.contract import whole as whole_contract
 from brokerproof.models.contract.core_state import Group
+from brokerproof.models.contract.ledger.core import LedgerOfContract
+from brokerproof.models.contract.ledger.whole_promises import WholeLedgerOfContract
 from brokerproof.models.language.core.model import Model
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.qpid import (
@@ -76,7 +77,7 @@ CATALOGUE: dict[str, Listed] = {
             {contract.Queue: 1, contract.Channel: 1, contract.Consumer: 1, contract.Entry: 2},
             range(3),
         ),
-        ledger.LedgerOfContract,
+        LedgerOfContract,
     ),
     "whole-contract": Listed(
         whole_contract.WholeContract,
@@ -85,6 +86,7 @@ CATALOGUE: dict[str, Listed] = {
             range(2),
             _SMALL,
         ),
+        WholeLedgerOfContract,
     ),
     "lawful-contract": Listed(
         lawful_contract.LawfulContract,

@@ -87,7 +87,7 @@ def lines_about(name: str) -> Iterator[str]:
     requirement, invariant = catalogue().get(name), invariants().get(name)
     yield from _head(requirement, invariant)
     yield from _places("guard", f'"{name}"', GUARDS)
-    yield from _places("promise", f'"{name}"', "models/contract/ledger.py")
+    yield from _places("promise", f'"{name}"', "models/contract/ledger/*.py")
     yield from _theorems(name)
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
     yield from _places("rule on histories", f'"{name}"', "pipeline/rules/history_rules.py")

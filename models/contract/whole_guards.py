@@ -35,7 +35,7 @@ class WholeContractGuards(WholeContractState):
             self.unsettled[c] <= self.limit[c],
         )
 
-    @invariant("what-is-gone-has-ended")
+    @invariant("what-is-gone-has-ended", by=("a-queue-drops-only-if-told-to",))
     def gone_has_ended(self, e: Entry) -> Bool:
         """An entry is dequeued exactly if it has an end."""
         return (self.status[e] == Status.DEQUEUED) == (self.end[e] != End.NONE)

@@ -184,7 +184,7 @@ class WholeContractState(Contract):
             number.fill(0)
         self.end.fill(End.NONE)
 
-    @counts("unsettled")
+    @counts("unsettled", by=("what-is-gone-has-ended", "a-queue-drops-only-if-told-to"))
     def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
         """A consumer's unsettled count is its entries held, or taken away with their queue."""
         held = (self.status[e] == Status.ACQUIRED) | (self.end[e] == End.TAKEN_AWAY)

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from brokerproof.checks.commands.where import planted_faults, theorems
-from brokerproof.models.contract.ledger import LedgerOfContract
+from brokerproof.models.contract.ledger.core import LedgerOfContract
+from brokerproof.models.contract.ledger.whole_promises import WholeLedgerOfContract
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.attack.mutation_testing import promises_lost, weaker_guards
-from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.core.model import System, trace
 from brokerproof.models.refinements import REFINEMENTS, carried_by
 from brokerproof.spec.requirements import catalogue
+from tests.models.contract.unbroken import UNBROKEN
 
 PAGE = Path(__file__).parents[2] / "docs/reference/requirement-proofs.md"
 CORE = ("nothing-lost", "priority-order", "release-rewinds", "browser-never-rewound")
@@ -40,12 +42,13 @@ algorithm, for any number of messages and consumers ([proofs](../explanation/pro
   proof says which states are left out, and why;
 * **by construction**: true of any algorithm, because of the way its state is read;
 * **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
-* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement;
-  the ledger is the core's too.
+* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement.
 
 The column after that names the invariants over the ledger of what clients have seen that state the
 requirement, each with the number of weaker guards that break it: `prove --attack contract` drops or
-weakens the guard in each possible way, and shows what each change breaks.
+weakens the guard in each possible way, and shows what each change breaks. A requirement that the
+core lacks is stated over the ledger of the whole contract (`prove --attack whole-contract`). A
+number of 0 says that another guard of the same steps forbids the same.
 
 The last column has the planted fault that `check` finds in the fewest steps, with their number, and
 how many faults are planted against the requirement. `brokerproof where ID` shows all of them, with
@@ -66,17 +69,24 @@ def standings(label: str) -> dict[str, str]:
     return {model: said.partition(":")[0] for model, said in theorems(label, deciding=True)}
 
 
+def ledger_of(label: str) -> System:
+    """Return the ledger that states a requirement: that of the core, if the core has it."""
+    core = trace(LedgerOfContract)
+    stated = any(label in each.states for each in core.invariants)
+    return core if stated else trace(WholeLedgerOfContract)
+
+
 def promises(label: str) -> dict[str, int]:
     """Return the invariants that state a requirement, each with 0."""
-    return {each.name: 0 for each in trace(LedgerOfContract).invariants if label in each.states}
+    return {each.name: 0 for each in ledger_of(label).invariants if label in each.states}
 
 
 def broken_promises(label: str) -> dict[str, int]:
     """Return the invariants that state a requirement, and how many weaker guards break each."""
-    ledger = trace(LedgerOfContract)
+    ledger = ledger_of(label)
     found = Counter(promises(label))
     for mutant in weaker_guards(ledger).values():
-        if mutant.guard == label:
+        if mutant.guard == label and mutant.name not in UNBROKEN:
             found.update(promises_lost(ledger, mutant))
     return found
 
@@ -94,7 +104,7 @@ def rows(
         said = standing(label)
         cells = [said.get(model, NOT_ASKED) for model in ALGORITHMS]
         stated = [f"`{name}` ({many})" for name, many in broken(label).items()]
-        cells.append(", ".join(stated) or NOT_ASKED)
+        cells.append(", ".join(stated))
         yield _row(label, carried[label], cells)
 
 

@@ -58,6 +58,7 @@ __all__ = [
     "JudgedMutant",
     "attack",
     "explained",
+    "is_equivalent",
     "promises_lost",
     "reasons_of",
     "weaker_guards",
@@ -190,7 +191,7 @@ def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | Non
         if run:
             return JudgedMutant(mutant.name, "reachable", (run.invariant,), run.trace)
         return JudgedMutant(mutant.name, "induction", *lost)
-    if _is_equivalent(system, mutant):
+    if is_equivalent(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
     return None
 
@@ -269,7 +270,7 @@ def _symbols(term: Term) -> set[object]:
     return {part.payload for part in subterms(term) if part.op == "read"}
 
 
-def _is_equivalent(system: System, mutant: Mutant) -> bool:
+def is_equivalent(system: System, mutant: Mutant) -> bool:
     """Whether the mutant is enabled where the original is, and does the same there."""
     one, other = mutant.original, mutant.action
     both = one.guard & other.guard

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from brokerproof.checks.commands import where
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.commands.where import ROOT, lines_about
-from brokerproof.models.contract.ledger import LedgerOfContract
+from brokerproof.models.contract.ledger.whole_promises import WholeLedgerOfContract
 from brokerproof.models.contract.whole import WholeContract
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.refinements import REFINEMENTS
@@ -52,12 +52,10 @@ def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
         assert any(line.startswith("  guard: models/contract/") for line in told[name]), name
 
 
-def test_a_guard_of_the_core_leads_to_the_promise_that_states_it(
-    told: dict[str, list[str]],
-) -> None:
+def test_a_guard_leads_to_the_promise_that_states_it(told: dict[str, list[str]]) -> None:
     for name in catalogue():
         promises = [line for line in told[name] if line.startswith("  promise: models/contract/")]
-        stated = [each for each in trace(LedgerOfContract).invariants if name in each.states]
+        stated = [each for each in trace(WholeLedgerOfContract).invariants if name in each.states]
         assert bool(promises) == bool(stated), name
 
 

@@ -13,7 +13,7 @@ import random
 import pytest
 
 from brokerproof.models.contract.core import Consumer, Contract, Entry
-from brokerproof.models.contract.ledger import LedgerOfContract
+from brokerproof.models.contract.ledger.core import LedgerOfContract
 from brokerproof.models.language import FALSE, TRUE, Bool, invariant
 from brokerproof.models.language.attack.mutants import Mutant
 from brokerproof.models.language.attack.mutation_testing import promises_lost, weaker_guards

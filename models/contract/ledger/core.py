@@ -34,7 +34,7 @@ class Ledger(Contract):
 
     reader: Consumer
 
-    now: Value[Int]
+    moment: Value[Int]
     at_rest: Value[Bool]
     drained: Value[Bool]
     there: Value[Bool]
@@ -56,7 +56,7 @@ class Ledger(Contract):
     def nothing_yet(self) -> None:
         """The clock starts at 1, and the ledger is empty."""
         super().nothing_yet()
-        self.now = 1
+        self.moment = 1
         self.at_rest = self.drained = self.there = False
         self.came_at = self.left_at = self.served_at = self.found_nothing_at = 0
         for number in (
@@ -78,14 +78,14 @@ class Ledger(Contract):
     def publish(self, entry: Entry) -> None:
         """A message arrives."""
         super().publish(entry)
-        self.arrived_at[entry] = self.now
+        self.arrived_at[entry] = self.moment
         self._something_happened()
 
     @action
     def consume(self, who: Consumer) -> None:
         """A consumer comes; the first time of the reader is kept."""
         super().consume(who)
-        self.came_at = ite((who == self.reader) & (self.came_at == 0), self.now, self.came_at)
+        self.came_at = ite((who == self.reader) & (self.came_at == 0), self.moment, self.came_at)
         self.there = self.there | (who == self.reader)
         self._something_happened()
 
@@ -123,7 +123,7 @@ class Ledger(Contract):
     def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is given to a consumer."""
         super().deliver(who, entry, redelivered)
-        self.served_at = ite(who == self.reader, self.now, self.served_at)
+        self.served_at = ite(who == self.reader, self.moment, self.served_at)
         self._is_given(who, entry, redelivered)
 
     @action
@@ -136,14 +136,14 @@ class Ledger(Contract):
     def get_nothing(self, who: Consumer) -> None:
         """A get finds nothing."""
         super().get_nothing(who)
-        self.found_nothing_at = ite(who == self.reader, self.now, self.found_nothing_at)
+        self.found_nothing_at = ite(who == self.reader, self.moment, self.found_nothing_at)
         self._something_happened()
 
     @action
     def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is shown to a browser."""
         super().browse(who, entry, redelivered)
-        self.served_at = ite(who == self.reader, self.now, self.served_at)
+        self.served_at = ite(who == self.reader, self.moment, self.served_at)
         self._is_seen(who, entry, redelivered)
         self._something_happened()
 
@@ -160,19 +160,19 @@ class Ledger(Contract):
         self.drained = self.drained | (who == self.reader)
 
     def _leaves(self, is_it: Bool) -> None:
-        self.left_at = ite(is_it & self.there, self.now, self.left_at)
+        self.left_at = ite(is_it & self.there, self.moment, self.left_at)
         self.there = self.there & ~is_it
         self._something_happened()
 
     def _is_given(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        self.given_at[entry] = self.now
+        self.given_at[entry] = self.moment
         self.deliveries[entry] = self.deliveries[entry] + 1
         self._is_seen(who, entry, redelivered)
         self._something_happened()
 
     def _is_seen(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
         by_reader, flag = who == self.reader, self.seen_as_redelivered[entry]
-        self.seen_at[entry] = ite(by_reader, self.now, self.seen_at[entry])
+        self.seen_at[entry] = ite(by_reader, self.moment, self.seen_at[entry])
         self.seen_as_redelivered[entry] = ite(by_reader, redelivered, flag)
         self.sightings[entry] = ite(by_reader, self.sightings[entry] + 1, self.sightings[entry])
 
@@ -183,15 +183,15 @@ class Ledger(Contract):
             return (self.status[e] == Status.AVAILABLE) & (self.deliveries[e] > self.returns[e])
 
         def begins(e: Entry) -> Bool:
-            return comes_back(e) | (self.arrived_at[e] == self.now)
+            return comes_back(e) | (self.arrived_at[e] == self.moment)
 
         self.first_back_at = self.first_back_at.map(
-            lambda e, old: ite(comes_back(e) & (old == 0), self.now, old)
+            lambda e, old: ite(comes_back(e) & (old == 0), self.moment, old)
         )
-        self.waits_since = self.waits_since.map(lambda e, old: ite(begins(e), self.now, old))
+        self.waits_since = self.waits_since.map(lambda e, old: ite(begins(e), self.moment, old))
         self.returns = self.returns.map(lambda e, old: ite(comes_back(e), old + 1, old))
         self.at_rest = self.drained = False
-        self.now = self.now + 1
+        self.moment = self.moment + 1
 
     # Terms about the ledger.
 
@@ -340,7 +340,7 @@ class LedgerOfContract(Ledger):
         """All that is written happened before now."""
 
         def past(moment: Int) -> Bool:
-            return (moment >= 0) & (moment < self.now)
+            return (moment >= 0) & (moment < self.moment)
 
         of_reader = (self.came_at, self.left_at, self.served_at, self.found_nothing_at)
         of_message = (

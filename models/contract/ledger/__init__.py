@@ -1,0 +1,1 @@
+"""The ledger: the contract, and what its clients have seen of it."""
