@@ -110,10 +110,10 @@ class AlwaysFits(WholeLedgerOfContract):
         return TRUE
 
 
-class NeverFits(WholeLedgerOfContract):
-    """No consumer has room in the windows of its channel."""
+class MayAlwaysWait(WholeLedgerOfContract):
+    """No consumer has room for certain, so none is owed anything."""
 
-    def has_pool_left(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def must_take(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Excuse the broker."""
         return FALSE
 
@@ -179,8 +179,8 @@ class TellsNone(WholeLedgerOfContract):
         (AlwaysFits, "no-window-of-bytes-is-exceeded"),
         (AlwaysFits, "no-window-of-a-channel-is-exceeded"),
         (HasPool, "no-window-of-a-channel-is-exceeded"),
-        (NeverFits, "rest-has-shown-a-browser-all"),
-        (NeverFits, "a-higher-consumer-goes-first"),
+        (MayAlwaysWait, "rest-has-shown-a-browser-all"),
+        (MayAlwaysWait, "a-higher-consumer-goes-first"),
         (StaysInPlace, "a-returned-message-is-where-claimed"),
         (StaysInPlace, "a-sorted-queue-goes-by-its-key"),
         (WaitsAnywhere, "rest-leaves-no-consumer-wanting"),
