@@ -89,7 +89,7 @@ def test_what_is_no_answer_is_said_in_one_line(answers: object, what: str) -> No
     assert ask(odd(answers)(), Drain()) == Misbehaviour(what)
 
 
-def test_who_hangs_is_known_to_hang() -> None:
+def test_a_candidate_that_hangs_is_known_to_hang() -> None:
     assert ask(odd(Hangs("too long"))(), Drain()) == Misbehaviour("too long", hangs=True)
 
 

@@ -123,7 +123,7 @@ def test_it_is_held_to_the_way_that_it_has(kind: type[Claiming], asked: Capabili
     assert subject_of(kind).hello.capabilities == asked
 
 
-def test_who_claims_a_way_is_asked_no_other() -> None:
+def test_a_broker_that_claims_a_way_is_asked_for_no_other() -> None:
     for claims in (Capabilities(get=True), Capabilities(modes=("acknowledge",)), BOTH):
 
         class Claims(Neither):
@@ -134,7 +134,7 @@ def test_who_claims_a_way_is_asked_no_other() -> None:
 
 
 @pytest.mark.parametrize("kind", [OnlyGets, OnlyConsumers, OnlyAutomatic, NoOrder])
-def test_who_has_the_core_and_does_not_say_so_keeps_it(kind: type[Claiming]) -> None:
+def test_a_broker_that_has_the_core_and_does_not_say_so_keeps_it(kind: type[Claiming]) -> None:
     report = report_on(kind)
     of = {each.requirement.id: each.outcome for each in report.verdicts}
     for name in ("nothing-lost", "nothing-twice", "fifo-order", "does-what-it-claims"):
@@ -143,14 +143,14 @@ def test_who_has_the_core_and_does_not_say_so_keeps_it(kind: type[Claiming]) -> 
 
 
 @pytest.mark.parametrize("kind", [Neither, RefusesBoth])
-def test_who_has_not_the_core_breaks_what_it_must_do(kind: type[Claiming]) -> None:
+def test_a_broker_without_the_core_does_not_do_what_it_claims(kind: type[Claiming]) -> None:
     report = report_on(kind)
     broken = {each.requirement.id for each in report.verdicts if each.outcome is Outcome.BROKEN}
     assert broken == {"does-what-it-claims"}
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
 
 
-def test_who_raises_is_found_to_raise() -> None:
+def test_a_broker_that_raises_breaks_the_protocol() -> None:
     broken = [each for each in report_on(Raises).verdicts if each.outcome is Outcome.BROKEN]
     assert "protocol" in {each.requirement.id for each in broken}
 

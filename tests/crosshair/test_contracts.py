@@ -97,7 +97,7 @@ def test_a_contract_without_end_is_not_confirmed() -> None:
     assert said_of_the_wrong_ones()["counting_ends_where_it_should"] == NOT_CONFIRMED
 
 
-def test_a_contract_of_nobody_is_found_out_by_turning_it_round(tmp_path: Path) -> None:
+def test_a_vacuous_contract_is_found_out_by_turning_it_round(tmp_path: Path) -> None:
     name = "nothing_is_said_of_anybody"
     assert said_of_the_wrong_ones()[name] == CONFIRMED
     assert said_of(turned_round(WRONG, tmp_path), WRONG_S_MAX)[name] == CONFIRMED

@@ -121,7 +121,7 @@ def test_browsing_marks_nothing() -> None:  # (11)
     assert talk.get() == ["m0 → get"]
 
 
-def test_a_release_goes_straight_back_to_the_only_one_who_wants_it() -> None:  # (34)
+def test_a_released_message_goes_straight_back_to_the_only_consumer() -> None:  # (34)
     talk = with_messages("m0")
     assert talk.consume("c") == ["m0 → c"]
     assert talk.release("m0") == ["m0 → c again"]
@@ -243,7 +243,7 @@ def test_a_closed_channel_forgets_its_window() -> None:  # (25)
 
 
 @pytest.mark.parametrize("mode", ["automatic", "browse"])
-def test_who_settles_nothing_fills_no_window_but_is_stopped_by_one(
+def test_a_consumer_that_settles_nothing_fills_no_window_but_is_stopped_by_one(
     mode: ConsumeMode,
 ) -> None:  # (3)
     talk = with_messages("m0", "m1")
@@ -278,7 +278,7 @@ def test_a_selector_compares_as_json_does() -> None:  # (23)
     assert talk.consume("all", selector={}) == ["text → all", "none → all"]
 
 
-def test_nobody_is_served_before_one_of_higher_priority_who_can_take_it() -> None:  # (20)
+def test_no_consumer_is_served_before_one_of_higher_priority_that_has_room() -> None:  # (20)
     talk = Talk()
     talk.consume("low", priority=-1)
     talk.consume("high", priority=2, credit=(1, None))

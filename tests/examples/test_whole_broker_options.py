@@ -59,7 +59,7 @@ def test_a_waiting_consumer_is_given_what_its_time_has_come_for() -> None:
     assert talk.advance(-1) == ["refused"]
 
 
-def test_what_has_expired_is_given_to_nobody_and_kept_by_its_holder() -> None:
+def test_an_expired_message_is_not_given_and_is_kept_by_its_holder() -> None:
     talk = Talk()
     talk.publish("m0", expire=5)
     talk.publish("m1", expire=5)

@@ -283,7 +283,7 @@ def test_every_need_is_a_claim_that_a_candidate_can_make() -> None:
 
 
 @pytest.mark.parametrize("need", ["gets", "get:yes", "modes:sometimes", "get|browses"])
-def test_a_need_that_nobody_can_claim_is_found(need: str) -> None:
+def test_a_need_that_no_broker_can_claim_is_found(need: str) -> None:
     [one] = read_catalogue("one.toml", f'{ONE}needs = ["{need}"]\n')
     assert len(unknown_needs([one])) == 1
 

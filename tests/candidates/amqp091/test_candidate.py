@@ -518,11 +518,11 @@ def refusal(url: str) -> str:
     return line
 
 
-def test_where_nobody_listens_there_is_no_candidate() -> None:
+def test_without_a_listening_server_there_is_no_candidate() -> None:
     assert "no server listens there" in refusal(f"amqp091://me:secret@127.0.0.1:{unused_port()}/")
 
 
-def test_who_may_not_log_in_has_no_candidate(rabbitmq: PrivateRabbitMQ) -> None:
+def test_a_refused_login_gives_no_candidate(rabbitmq: PrivateRabbitMQ) -> None:
     assert "ACCESS_REFUSED" in refusal(rabbitmq.url.replace("guest:guest", "guest:secret"))
 
 

@@ -78,7 +78,7 @@ class Theirs:
 
 @pytest.mark.thorough
 @pytest.mark.rabbitmq
-def test_a_broker_of_somebody_else_is_not_left_dead(server: PrivateRabbitMQ) -> None:
+def test_a_broker_started_elsewhere_is_not_left_dead(server: PrivateRabbitMQ) -> None:
     with closing(Amqp091Candidate(server.url, Theirs(server))) as candidate:
         done(candidate, Reset(), Declare(queue="kept", order=Fifo(), durable=True), Crash())
     with closing(Amqp091Candidate(server.url)) as another:

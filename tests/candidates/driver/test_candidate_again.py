@@ -72,7 +72,7 @@ def test_the_first_difference_is_told_whatever_it_is(
     assert sent <= 4 + number + 2
 
 
-def test_who_ends_in_between_answers_otherwise(tmp_path: Path) -> None:
+def test_a_candidate_that_ends_in_between_answers_otherwise(tmp_path: Path) -> None:
     different, _ = played_again(tmp_path, ok())
     assert different == 1
 

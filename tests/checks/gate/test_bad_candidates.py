@@ -251,7 +251,7 @@ def test_the_cap_ends_a_request_that_is_under_way() -> None:
     assert " had not been answered for " in reason
 
 
-def test_a_message_that_nobody_published_is_a_finding() -> None:
+def test_a_message_that_was_never_published_is_a_finding() -> None:
     report = gated(bad("phantom", "--at", 2))
     assert broken(report)["nothing-invented"] == "never-published was never published"
     assert exit_status(report.verdicts) is ExitStatus.BROKEN

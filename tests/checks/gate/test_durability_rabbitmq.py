@@ -166,7 +166,7 @@ def scripts(folder: Path, server: PrivateRabbitMQ) -> tuple[str, str]:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("home")
-def test_a_broker_of_somebody_else_is_crashed_by_commands_and_left_running(
+def test_a_broker_started_elsewhere_is_crashed_by_commands_and_left_running(
     tmp_path: Path, only: Stakes
 ) -> None:
     only("what was accepted")

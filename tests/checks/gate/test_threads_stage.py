@@ -105,7 +105,7 @@ def test_the_reference_keeps_all_where_a_fault_shows(
     assert run_on(subject_of(lambda: make(fault.broker)), 60).evidence.broken == {}
 
 
-def test_whoever_runs_a_job_comes_after_who_has_scheduled_it(
+def test_a_thread_that_runs_a_job_comes_after_the_one_that_scheduled_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     only("fifo: acknowledge meets publish, publish, runner", monkeypatch)
@@ -134,7 +134,7 @@ def test_a_broker_of_ones_own_keeps_what_is_promised_on_threads(
     assert told.operations > 100
 
 
-def test_who_gives_a_lock_back_too_early_is_told_so_and_nothing_else_is_sure(
+def test_a_lock_given_back_too_early_is_a_data_race_and_the_rest_is_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_few(monkeypatch)
@@ -236,7 +236,7 @@ class OfGets(LockedQueue):
         return Hello(name="gets", version="1", capabilities=Capabilities(get=True))
 
 
-def test_who_has_no_consumers_is_asked_what_gets_can_show() -> None:
+def test_a_broker_without_consumers_is_asked_what_gets_can_show() -> None:
     threaded = on_threads(subject_of(OfGets))
     assert not isinstance(threaded, str)
     cases = [*cases_for(threaded.subject.hello.capabilities)]

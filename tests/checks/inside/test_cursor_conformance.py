@@ -100,7 +100,7 @@ def test_a_view_in_no_form_is_a_finding() -> None:
 # Crashes: the state afterwards is checked, the steps to it are not.
 
 
-def test_nobody_looks_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
+def test_no_view_is_taken_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
     watch, moved = watched(Shown(), [declared(), *published("a", "b"), Crash()])
     assert (watch.views, moved) == ({}, [False, True, True, False])
     watch, moved = watched(Shown(), [declared(), *published("a", "b"), Crash(), Restart(), Drain()])

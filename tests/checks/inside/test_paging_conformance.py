@@ -90,7 +90,7 @@ def test_a_step_that_the_model_does_not_make_is_told_with_both_views() -> None:
 # Crashes: the state afterwards is checked, the steps to it are not.
 
 
-def test_nobody_looks_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
+def test_no_view_is_taken_while_the_broker_is_down_and_the_next_step_is_unknown() -> None:
     persistent = published("a", "b", persistent="ab")
     watch, moved = watched(Shown(), [declared(), *persistent, Crash()])
     assert (watch.views, moved) == ({}, [False, True, True, False])

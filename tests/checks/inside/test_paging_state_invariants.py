@@ -137,7 +137,7 @@ def test_a_rest_leaves_memory_within_its_target(changes: dict[str, object], wron
     assert AT_REST not in broken_in(view)
 
 
-def test_nobody_waits_who_could_be_given_what_is_ready() -> None:
+def test_no_consumer_waits_that_could_be_given_a_ready_message() -> None:
     view = full()
     served = replace(view, in_line=(InLineView("c1", has_room=True),))
     assert broken_in(served) == {IN_LINE}

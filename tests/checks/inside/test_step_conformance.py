@@ -107,7 +107,7 @@ def notified(answer: Answer) -> Answer:
     return Answer(inspection=replace(view, lists=lists))
 
 
-def test_a_rest_with_somebody_notified_is_a_finding() -> None:
+def test_a_rest_with_a_notified_consumer_is_a_finding() -> None:
     class Restless(Pulled):
         """Shows a drained queue with a notified consumer."""
 
@@ -129,7 +129,7 @@ def test_what_was_never_taken_is_listed_with_the_words_of_the_model() -> None:
     }
 
 
-def test_who_claims_nothing_of_the_inside_is_not_asked() -> None:
+def test_a_broker_that_claims_nothing_of_the_inside_is_not_asked() -> None:
     def start() -> Candidate:
         return make("qpid-push?pointer=inclusive")
 

@@ -516,7 +516,7 @@ LATE_OR_GONE = [
 
 
 @pytest.mark.parametrize(("requirement", "start", "found"), LATE_OR_GONE)
-def test_a_message_that_nobody_ever_gets_is_gone(
+def test_a_message_that_no_get_ever_finds_is_gone(
     requirement: str, start: tuple[Told, ...], found: Delivered
 ) -> None:
     assert played((*start, get(found)), ()) is None
@@ -550,7 +550,7 @@ def test_an_event_withheld_until_drain_explains_an_earlier_empty_get() -> None:
     assert broken([*start, drain()]) == ["get-finds"]
 
 
-def test_an_empty_get_is_refused_at_once_where_nobody_could_have_taken_the_message() -> None:
+def test_an_empty_get_is_refused_at_once_where_no_consumer_could_have_the_message() -> None:
     assert broken([declare(), publish("m0"), get()]) == ["get-finds"]
     paused = [declare(), consume("c", credit=0), publish("m0"), get()]
     assert broken(paused) == ["get-finds"]
@@ -672,7 +672,7 @@ def test_a_released_message_may_and_must_go_back_to_the_same_consumer() -> None:
     assert broken([*start, release("d0"), drain()]) == ["credit-used"]
 
 
-def test_a_refused_settlement_is_fine_where_nobody_holds_the_delivery() -> None:
+def test_a_refused_settlement_is_fine_where_the_delivery_is_not_held() -> None:
     start = [declare(), publish("m0"), get(given("m0", None)), acknowledge("d0")]
     assert broken([*start, failed(acknowledge("d0"), "refused")]) == []
     assert broken([*start, failed(release("nothing"), "refused")]) == []
@@ -784,7 +784,7 @@ IMPATIENT = (declare(), consume("c"), publish("m0"), get())
 
 
 @pytest.mark.parametrize("told", [cancel("c"), close("ch0")])
-def test_a_late_event_of_one_who_left_is_refused_even_where_it_would_explain_a_get(
+def test_a_late_event_of_a_consumer_that_left_is_refused_though_it_would_explain_a_get(
     told: Told,
 ) -> None:
     [named] = broken([*IMPATIENT, told, drain(given("m0", "c"))])
@@ -873,7 +873,7 @@ def test_a_lawful_refusal_is_accepted(name: str) -> None:
     assert broken([*start, told], claims) == []
 
 
-def test_a_cancel_of_one_who_has_left_may_be_answered_without_effect() -> None:
+def test_a_cancel_of_a_consumer_that_has_left_may_be_answered_without_effect() -> None:
     assert broken([declare(), consume("c"), cancel("c"), cancel("c"), drain()]) == []
 
 

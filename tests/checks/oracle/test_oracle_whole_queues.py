@@ -386,7 +386,7 @@ def test_the_tail_and_the_head_are_those_of_a_priority_level(claims: Capabilitie
 # The clock.
 
 
-def test_who_holds_what_expires_may_settle_it_but_not_give_it_back() -> None:
+def test_the_holder_of_an_expired_message_may_settle_it_but_not_give_it_back() -> None:
     start = [make(), put("m0", expires=1), HELD, advance(1)]
     assert broken([*start, failed(acknowledge("d0"), "refused")], WHOLE) == ["does-what-it-claims"]
     back = [*start, release("d0")]
@@ -440,7 +440,7 @@ def test_what_a_crash_tells_was_before_it_and_nothing_is_told_later() -> None:
     assert broken(late, WHOLE) == ["only-to-subscribers"]
 
 
-def test_what_nobody_had_acquired_before_a_crash_is_not_redelivered() -> None:
+def test_a_message_not_acquired_before_a_crash_is_not_marked_as_redelivered() -> None:
     start = [*DURABLE, crash(), RESTART]
     assert broken([*start, get(given("m0", None, again=True)), drain()], WHOLE) == [
         "redelivered-flag"

@@ -180,7 +180,7 @@ def test_what_was_put_into_a_queue_before_it_went_is_gone_with_it() -> None:
     assert broken([*start, subscribe("d"), drain()], WHOLE) == []
 
 
-def test_a_queue_that_let_somebody_in_is_there_as_long_as_he_is() -> None:
+def test_a_queue_with_a_new_consumer_is_there_until_that_leaves() -> None:
     start = [*LEFT, subscribe("d")]
     assert broken([*start, drain()], WHOLE) == []
     assert broken([*start, cancel("d"), drain(deleted())], WHOLE) == []

@@ -244,7 +244,7 @@ def arrows(*steps: Line) -> list[tuple[int, int, str, str, bool]]:
     return [(a.start, a.end, a.text, a.kind, a.marked) for a in last.arrows]
 
 
-def test_operations_go_to_the_broker_and_deliveries_to_who_is_given_them() -> None:
+def test_operations_go_to_the_broker_and_deliveries_to_their_receivers() -> None:
     steps = (declare(), consume("c0"), consume("c1"), publish("m0", given("m0", "c1")))
     assert diagram_of(found(*steps)).lanes == ("client", "broker", "c0", "c1")
     assert arrows(*steps) == [
@@ -270,7 +270,7 @@ def test_a_plain_ok_is_drawn_only_where_it_may_be_what_is_wrong() -> None:
     ]
 
 
-def test_a_settlement_comes_from_whoever_holds_the_message() -> None:
+def test_a_settlement_comes_from_the_holder_of_the_message() -> None:
     steps = (declare(), consume("c0"), publish("m0", given("m0", "c0")), settle("release", "m0"))
     assert arrows(*steps)[0][:3] == (2, BROKER, "release m0")
     by_get = (declare(), publish("m0"), get("m0"), settle("release", "m0"))
@@ -299,7 +299,7 @@ def test_what_is_told_many_times_is_drawn_once_and_a_flood_is_cut(
     assert texts[1:] == ["m0", "m1", "more, 5 events in all"]
 
 
-def test_a_consumer_that_nobody_subscribed_has_a_lane() -> None:
+def test_a_consumer_that_was_never_subscribed_has_a_lane() -> None:
     stranger = publish("m0", given("m0", "ghost"))
     assert diagram_of(found(declare(), stranger)).lanes == ("client", "broker", "ghost")
 

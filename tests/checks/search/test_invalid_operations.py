@@ -165,7 +165,7 @@ WRONG: dict[str, Operation] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_who_takes_what_must_be_refused_is_found_out(name: str) -> None:
+def test_a_broker_that_accepts_an_invalid_operation_is_found_out(name: str) -> None:
     _, oracle = after(MADE)
     [breach] = oracle.observe(WRONG[name], OK)
     assert breach.requirement == "refuses-what-it-must"
@@ -186,7 +186,7 @@ def test_either_answer_will_do_to_settling_what_never_was() -> None:
 
 @pytest.mark.parametrize("ends", [Cancel(consumer="c0"), CloseChannel(channel="ch0")])
 @pytest.mark.parametrize("then", [Cancel(consumer="c0"), SetCredit(consumer="c0", messages=1)])
-def test_who_may_have_left_may_be_unknown(ends: Operation, then: Operation) -> None:
+def test_a_consumer_that_may_have_left_may_be_unknown(ends: Operation, then: Operation) -> None:
     _, oracle = after(MADE, SUBSCRIBED)
     assert oracle.observe(ends, Answer(error=Error("timeout"))) == []
     assert oracle.observe(then, refused("no such consumer")) == []

@@ -218,7 +218,9 @@ class Uncounted(PoweredBroker):
         (Uncounted, "power_lasts raised NotImplementedError"),
     ],
 )
-def test_who_does_not_lose_its_power_is_no_witness(kind: type[PoweredBroker], told: str) -> None:
+def test_a_broker_that_does_not_lose_its_power_is_no_witness(
+    kind: type[PoweredBroker], told: str
+) -> None:
     settings = settings_from({"system": "rabbitmq-paging"})
     candidate = kind(settings)
     reset(candidate)

@@ -370,14 +370,14 @@ def test_a_reset_is_asked_for_where_there_is_something_to_forget() -> None:
         assert asked == [False, resets, resets]
 
 
-def test_a_long_queue_is_longer_than_a_slice_for_whoever_can_be_given_several() -> None:
+def test_a_long_queue_is_longer_than_a_slice_and_needs_consumers_that_acknowledge() -> None:
     for claims in CLAIMS:
         long = [scope for scope in scopes_for(claims) if scope.name == "a long queue"]
         assert bool(long) == ("acknowledge" in claims.modes)
         assert all(scope.messages > 10 and scope.closes for scope in long)
 
 
-def test_who_has_a_disk_is_asked_to_take_back_some_of_four_in_any_order() -> None:
+def test_a_broker_with_a_disk_is_asked_to_take_back_some_of_four_in_any_order() -> None:
     for claims in CLAIMS:
         returns = [
             scope for scope in scopes_for(claims) if scope.name == "gets that return in any order"

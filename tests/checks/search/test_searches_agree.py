@@ -168,13 +168,13 @@ def test_names_that_no_broker_may_use_are_found_by_both() -> None:
 # Twins.
 
 
-def test_who_does_not_look_at_names_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_does_not_look_at_names_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_cache, "_are_new", lambda _names, _told: True)
     found, plain = by_pairs(WORLD, Repeater)
     assert seen(found) != seen(plain)
 
 
-def test_who_takes_different_standings_for_one_is_found_out(
+def test_a_cache_that_takes_different_bindings_for_one_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(step_cache.Numbers, "form_of", lambda _self, value: type(value))

@@ -67,7 +67,7 @@ class Loses(LockedQueue):
             return self.told(self.broker.handle(operation))
 
 
-def test_a_message_that_nobody_has_room_for_is_missed() -> None:
+def test_a_lost_message_is_missed_though_no_consumer_has_room_for_it() -> None:
     case = of_the_catalogue("fifo: enqueue, enqueue")
     [failed] = explored(Loses, case).failed
     assert failed.complaints[0].startswith("get-finds")
@@ -100,7 +100,7 @@ LEAVES = Parallel(
 )
 
 
-def test_nothing_is_sent_to_who_was_answered_that_it_has_left() -> None:
+def test_a_consumer_whose_cancel_was_answered_is_sent_nothing() -> None:
     [failed] = explored(SendsLate, LEAVES).failed
     assert failed.complaints[0].startswith("only-to-subscribers")
     for start in (LockedQueue, lambda: make("qpid-push"), lambda: make("qpid-pull")):

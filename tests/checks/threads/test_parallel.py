@@ -172,7 +172,7 @@ def test_of_two_that_are_published_in_turn_the_first_is_first() -> None:
     assert breach.requirement == "fifo-order"
 
 
-def test_what_arrives_while_somebody_looks_may_be_seen_later() -> None:
+def test_a_message_that_arrives_during_a_walk_may_be_seen_later() -> None:
     def history(looked_after: int) -> History:
         return History(
             [

@@ -42,12 +42,12 @@ def when_it_is_even(counter: AtomicInteger, _: Lock) -> None:
     counter.increment_and_get()
 
 
-def test_who_shares_nothing_but_an_access_ends() -> None:
+def test_a_thread_that_shares_nothing_but_an_access_ends() -> None:
     stops = stop_everywhere(counting(by_one_access))
     assert (stops.tried, stops.blocking) == (4 + 2, [])
 
 
-def test_who_waits_for_a_lock_that_is_held_for_ever_is_named() -> None:
+def test_a_thread_that_waits_for_a_lock_held_for_ever_is_named() -> None:
     stops = stop_everywhere(counting(under_a_lock))
     assert Stop("one", 2, 0, ("other",)) in stops.blocking
     assert Stop("other", 2, 0, ("one",)) in stops.blocking
@@ -55,7 +55,7 @@ def test_who_waits_for_a_lock_that_is_held_for_ever_is_named() -> None:
     assert {stop.after for stop in stops.blocking} == {2, 3}
 
 
-def test_who_asks_for_ever_is_named() -> None:
+def test_a_thread_that_asks_for_ever_is_named() -> None:
     stops = stop_everywhere(counting(when_it_is_even))
     assert Stop("one", 3, 0, ("other",)) in stops.blocking
 
@@ -79,7 +79,7 @@ def test_the_lists_are_lock_free(stopped: Callable[[], Stops]) -> None:
     assert not stops.blocking
 
 
-def test_the_three_methods_of_pulling_wait_for_who_moves_the_same_consumer() -> None:
+def test_the_three_methods_of_pulling_wait_for_a_move_of_the_same_consumer() -> None:
     """The document would have them lock-free; its releases, and so we, lock a consumer's node."""
     stops = stop_everywhere(of_pulling(about_one=True, arrival=False))
     assert stops.tried > 400

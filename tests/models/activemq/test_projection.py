@@ -191,7 +191,7 @@ def held() -> CursorQueueView:
     return scene(publish("a"), publish("b"), consume("x"), publish("c")).before
 
 
-def test_who_settles_settles_first() -> None:
+def test_a_settlement_is_the_first_action_of_its_path() -> None:
     before = held()
     first, second = before.paged_in
     assert [each.message for each in before.held] == ["a", "b"]

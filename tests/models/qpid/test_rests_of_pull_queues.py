@@ -94,7 +94,7 @@ BROWSER = replace(SUBSCRIBER, browses=True)
         (FREE, replace(BROWSER, last_seen=1), ConsumerListsView(non_acquiring=(0,)), True),
     ],
 )
-def test_at_rest_nobody_is_notified_and_nothing_is_left_for_who_wants_it(
+def test_at_rest_no_consumer_is_notified_or_wants_an_entry_that_it_could_have(
     entry: EntryView, subscription: SubscriptionView, lists: ConsumerListsView, rests: bool
 ) -> None:
     view = PointerQueueView(Fifo(), (entry,), (subscription,), lists)

@@ -195,7 +195,7 @@ def test_two_messages_keep_all_of_it() -> None:
     }
 
 
-def test_who_asks_is_told_in_the_end() -> None:
+def test_every_unconfirmed_message_is_confirmed_or_forgotten_in_the_end() -> None:
     assert [each.kept for each in check(trace(PagingSyncs), SCOPE)] == [True]
     assert [each.kept for each in check(trace(SaysNothingOfWhatIsRemoved), SCOPE)] == [False]
 

@@ -171,7 +171,7 @@ RELEASES = ClientStep(Release(delivery="d"), settled="m0")
 HELD = queue(pending=(status(0, delivered=True, in_ram=True), status(1, delivered=True)))
 
 
-def test_who_settles_settles_first() -> None:
+def test_a_settlement_is_the_first_action_of_its_path() -> None:
     back = queue(q4=(status(0, delivered=True, in_ram=True),), pending=HELD.levels[0].pending[1:])
     gone = queue(pending=HELD.levels[0].pending[1:])
     acknowledges = replace(RELEASES, operation=Acknowledge(delivery="d"))

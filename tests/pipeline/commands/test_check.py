@@ -349,7 +349,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_is_read(tmp_pat
     assert "rows in" not in result.output
 
 
-def test_a_report_in_a_folder_that_nobody_may_write_to_is_told_first(
+def test_a_report_folder_that_is_not_writable_is_told_first(
     tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report.mkdir()

@@ -116,7 +116,9 @@ def test_a_window_that_is_too_long_to_read_is_a_shorter_one(explained: Explained
     assert "m20 given" in str([*map(str, found.recorded)])
 
 
-def test_who_took_without_a_subscription_is_told_as_what_it_is(explained: Explained) -> None:
+def test_a_delivery_without_a_subscription_is_told_as_a_get_if_that_is_known(
+    explained: Explained,
+) -> None:
     """A get beside subscribed consumers; without any subscription, its kind is unknown."""
     records = by_priority(3, more=2, less=0)
     got = [

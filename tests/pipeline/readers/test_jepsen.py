@@ -147,7 +147,7 @@ def test_an_answer_without_its_question_began_at_any_time(tmp_path: Path) -> Non
     assert told(records_of(path))[1:] == [publish("1", 0, 20), ("deliver", "1", 0, 30, "ok")]
 
 
-def test_rows_that_cannot_be_read_accuse_nobody(tmp_path: Path) -> None:
+def test_rows_that_cannot_be_read_accuse_nothing(tmp_path: Path) -> None:
     path = of_text(
         tmp_path,
         op("invoke", "enqueue", 1, 0, 10),

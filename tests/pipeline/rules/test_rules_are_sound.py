@@ -378,11 +378,11 @@ LEAVINGS = {
 
 
 @pytest.mark.parametrize("leaving", LEAVINGS)
-def test_what_was_on_its_way_to_somebody_who_went_may_have_been_given(leaving: str) -> None:
+def test_a_message_on_its_way_to_a_consumer_that_went_may_have_been_given(leaving: str) -> None:
     assert accused(_second_first(*LEAVINGS[leaving])) == set()
 
 
-def test_who_left_in_order_has_seen_all() -> None:
+def test_a_consumer_that_left_in_order_has_seen_all() -> None:
     left = Record(op="cancel", consumer="gone", start=5, end=6)
     assert accused(_second_first(left, CLOSED)) == {"fifo-order"}
     assert accused(_second_first()) == {"fifo-order"}
@@ -390,7 +390,7 @@ def test_who_left_in_order_has_seen_all() -> None:
     assert accused(_second_first(late)) == {"fifo-order"}
 
 
-def test_a_drained_queue_has_lost_what_was_there_whoever_leaves_later() -> None:
+def test_a_drained_queue_has_lost_its_message_though_a_consumer_leaves_later() -> None:
     records = [
         Record(op="consume", queue="q", consumer="gone", channel="gone", start=0, end=0),
         published("a", 1, 2),

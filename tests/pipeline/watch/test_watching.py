@@ -318,7 +318,7 @@ def test_what_is_delivered_before_its_publish_is_told_waits_for_it() -> None:
     assert raised(watched) == set()
 
 
-def test_what_nobody_published_is_raised_when_it_is_late() -> None:
+def test_a_delivery_without_a_publish_is_raised_when_that_is_late() -> None:
     watched = Watched(late=10)
     watched.batch([subscribe("c", 0), deliver("m", "c", 0, 0, 20), clock(25)])
     watched.batch([clock(31)])

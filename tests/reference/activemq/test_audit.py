@@ -159,7 +159,7 @@ def test_to_forget_the_oldest_would_be_found_out() -> None:
     assert list(by_age.known()) != model_of_forgetting(asks, 2)
 
 
-def test_who_is_forgotten_loses_all_its_history() -> None:
+def test_a_forgotten_producer_loses_all_its_history() -> None:
     audit = MessageAudit(DEPTH, 2, "5.2")
     for producer in "abc":
         audit.is_duplicate(producer, 1)

@@ -60,7 +60,7 @@ def met_in_taking(count: int, *, prioritized: bool, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("prioritized", [False, True])
-def test_who_takes_one_at_a_time_does_not_go_by_all_that_wait(
+def test_a_consumer_that_takes_one_at_a_time_does_not_go_by_all_that_wait(
     monkeypatch: pytest.MonkeyPatch, *, prioritized: bool
 ) -> None:
     met = met_in_taking(200, prioritized=prioritized, monkeypatch=monkeypatch)
@@ -200,5 +200,5 @@ def test_a_purge_happens_whole_where_nothing_is_paged_in() -> None:
     assert left_by_a_purge(held=False) == {0, 6}
 
 
-def test_where_somebody_has_a_message_it_goes_by_message() -> None:
+def test_a_purge_goes_by_message_where_one_is_held() -> None:
     assert left_by_a_purge(held=True) - {1, 6}

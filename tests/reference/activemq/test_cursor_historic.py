@@ -159,7 +159,9 @@ def test_a_forgotten_group_that_still_counts_is_found(monkeypatch: pytest.Monkey
         count_groups_that_are_forgotten()
 
 
-def test_groups_of_who_left_that_are_not_free_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_a_consumer_keeps_after_it_left_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(CachedGroupMap, "remove_consumer", lambda *_: None)
     with pytest.raises(AssertionError):
         test_cursor_queue.test_a_group_goes_to_one_consumer_until_that_leaves()

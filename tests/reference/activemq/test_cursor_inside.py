@@ -49,7 +49,7 @@ def test_what_is_below_the_window_is_given_once() -> None:
     assert set(give_what_is_below_the_window("paged=checked").values()) == {1}
 
 
-def test_who_trusts_the_audit_gives_it_twice() -> None:
+def test_a_queue_that_trusts_the_audit_gives_a_message_twice() -> None:
     assert max(give_what_is_below_the_window("paged=replaced").values()) == 2
 
 
@@ -177,7 +177,7 @@ def test_equal_consumers_have_equal_shares(consumers: int, messages: int) -> Non
     assert {*found} <= {messages // consumers, -(-messages // consumers)}
 
 
-def test_who_stays_in_front_is_given_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_consumer_that_stays_in_front_is_given_more(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(
         monkeypatch,
         Subscribers,

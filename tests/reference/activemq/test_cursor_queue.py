@@ -166,11 +166,11 @@ def elected_has_the_queue() -> None:
     assert scene.publish("f") == ["plain:f"]
 
 
-def test_while_an_exclusive_consumer_is_elected_nobody_else_is_given_anything() -> None:
+def test_while_an_exclusive_consumer_is_elected_no_other_is_given_anything() -> None:
     elected_has_the_queue()
 
 
-def test_an_election_that_admits_everybody_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_election_that_admits_all_consumers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExclusiveElection, "admits", lambda *_: True)
     with pytest.raises(AssertionError, match="'plain:c'"):
         elected_has_the_queue()
@@ -196,7 +196,7 @@ def test_an_audit_that_guesses_loses_what_a_closed_consumer_left(
     assert [each for each in names if f"y:{each}" not in given] == left
 
 
-def test_a_message_given_to_who_has_left_is_lost_and_keeps_its_memory() -> None:
+def test_a_message_given_to_a_consumer_that_has_left_is_lost_and_keeps_its_memory() -> None:
     for detached, given in (("refused", ["y:a"]), ("accepted", [])):
         scene = Scene(f"activemq-cursor?detached={detached}")
         scene.consume("x")

@@ -53,7 +53,7 @@ class NoneAlways(ExclusiveElection):
         return self.elected is None or priority > self._priorities[self.elected]
 
 
-def test_only_a_higher_priority_or_127_replaces_who_is_elected() -> None:
+def test_only_a_higher_priority_or_127_replaces_the_elected_consumer() -> None:
     outdoes_by_priority(ExclusiveElection())
     for mistaken in (Latest, NoneAlways):
         with pytest.raises(AssertionError):
@@ -86,7 +86,7 @@ def test_when_it_leaves_the_best_of_the_others_is_elected() -> None:
         goes_to_the_best(InTurn())
 
 
-def test_while_somebody_is_elected_nobody_else_is_given_anything() -> None:
+def test_while_a_consumer_is_elected_no_other_is_admitted() -> None:
     election = ExclusiveElection()
     assert election.admits("ordinary")
     election.add("a", 1)
@@ -129,7 +129,7 @@ def test_there_is_exactly_one_elected_if_anybody_is_here_and_copies_agree(seed: 
     drawn(election, seed, copies_agree)
 
 
-def test_who_came_first_is_in_the_fingerprint_only_among_equals() -> None:
+def test_the_order_of_arrival_is_in_the_fingerprint_only_among_equals() -> None:
     names = []
     for text in ("a9 b c", "a9 c b", "a9 b5 c", "a9 c b5"):
         election = ExclusiveElection()

@@ -46,7 +46,9 @@ def taken(rule: GroupRule, text: str) -> list[Taking]:
 
 
 @pytest.mark.parametrize("make", MAPS.values(), ids=MAPS)
-def test_a_group_belongs_to_whoever_takes_its_first_message(make: Callable[[], GroupMap]) -> None:
+def test_a_group_belongs_to_the_consumer_that_takes_its_first_message(
+    make: Callable[[], GroupMap],
+) -> None:
     rule = GroupRule(make())
     assert taken(rule, "a:g b:g a:g2 b:h a:h b:h") == [FIRST, REFUSED, TAKEN, FIRST, REFUSED, TAKEN]
     assert rule.take("b", None) == TAKEN
@@ -54,7 +56,9 @@ def test_a_group_belongs_to_whoever_takes_its_first_message(make: Callable[[], G
 
 
 @pytest.mark.parametrize("make", MAPS.values(), ids=MAPS)
-def test_the_number_1_begins_a_group_anew_whoever_has_it(make: Callable[[], GroupMap]) -> None:
+def test_the_number_1_begins_a_group_anew_whichever_consumer_has_it(
+    make: Callable[[], GroupMap],
+) -> None:
     rule = GroupRule(make())
     assert taken(rule, "a:g b:g1 a:g b:g b:g1") == [FIRST, FIRST, REFUSED, TAKEN, FIRST]
     assert (rule.count("a"), rule.count("b")) == (0, 1)

@@ -165,7 +165,7 @@ def test_a_flush_gives_one_consumer_all_that_it_has_room_for(address: str) -> No
     assert bench.flush("c0") == []
 
 
-def test_a_flush_moves_nobody_else() -> None:
+def test_a_flush_moves_no_other_consumer() -> None:
     bench = Bench("qpid-push?runner=drain")
     bench.consume("c0", 0)
     bench.consume("c1", 0)

@@ -38,7 +38,7 @@ def test_nothing_goes_past_a_message_that_does_not_fit(address: str) -> None:
 
 
 @every_variant
-def test_who_waits_at_a_message_goes_on_when_another_takes_it(address: str) -> None:
+def test_a_consumer_that_waits_at_a_message_goes_on_when_another_takes_it(address: str) -> None:
     # QPID-1187: it has room in general, and nothing of its own will change.
     bench = Bench(address)
     bench.consume("c0", size=3)
@@ -49,7 +49,7 @@ def test_who_waits_at_a_message_goes_on_when_another_takes_it(address: str) -> N
 
 
 @every_variant
-def test_who_waits_at_a_message_goes_on_when_the_queue_is_purged(address: str) -> None:
+def test_a_consumer_that_waits_at_a_message_goes_on_when_the_queue_is_purged(address: str) -> None:
     bench = Bench(address)
     bench.consume("c0", size=3)
     bench.publish("a", "large", size=2)
@@ -58,7 +58,7 @@ def test_who_waits_at_a_message_goes_on_when_the_queue_is_purged(address: str) -
     assert bench.publish("small") + bench.drain() == ["c0:small"]
 
 
-def test_who_does_not_wait_at_a_message_stays_there_for_ever(
+def test_a_consumer_that_does_not_wait_at_a_message_stays_there_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("brokerproof.reference.qpid.push.delivery.await_entry", lambda *_: None)
@@ -69,7 +69,7 @@ def test_who_does_not_wait_at_a_message_stays_there_for_ever(
     assert bench.get() + bench.drain() == ["large"]
 
 
-def test_a_broker_rests_while_somebody_waits_at_a_message() -> None:
+def test_a_broker_rests_while_a_consumer_waits_at_a_message() -> None:
     bench = Bench("qpid-push?runner=drain")
     bench.consume("c0", size=3)
     bench.publish("a", "large", size=2)
@@ -93,7 +93,7 @@ def test_a_message_larger_than_the_whole_window_goes_to_one_that_holds_nothing(
 
 
 @pytest.mark.parametrize("mode", ["automatic", "browse"])
-def test_who_fills_no_window_stops_at_what_is_larger_than_it(mode: str) -> None:
+def test_a_consumer_that_fills_no_window_is_stopped_by_a_larger_message(mode: str) -> None:
     bench = Bench()
     bench.publish("a", "b", size=2)
     bench.publish("huge", size=3)
@@ -234,7 +234,7 @@ def test_a_window_is_overfilled_only_by_the_first(
 
 
 @given(limits, limits, st.lists(sizes, min_size=1, max_size=6), sizes)
-def test_whoever_is_not_woken_by_room_that_came_back_could_not_use_it(
+def test_a_consumer_that_is_not_woken_could_not_use_the_room_that_came_back(
     limit: int | None, byte_limit: int | None, held: list[int], wanted: int
 ) -> None:
     def full() -> Window:
@@ -246,7 +246,7 @@ def test_whoever_is_not_woken_by_room_that_came_back_could_not_use_it(
 
 
 @given(limits, limits, limits, limits, st.lists(sizes, max_size=6), sizes)
-def test_whoever_is_not_woken_by_a_new_window_could_not_use_it(
+def test_a_consumer_that_is_not_woken_could_not_use_the_new_window(
     limit: int | None,
     byte_limit: int | None,
     new: int | None,
@@ -289,7 +289,7 @@ def test_every_queue_of_a_channel_is_told_once_when_there_is_room() -> None:
     assert [queue.told for queue in queues] == [each + 1 for each in told]
 
 
-def test_what_one_gives_back_who_has_left_makes_no_room_twice() -> None:
+def test_a_return_by_a_consumer_that_has_left_makes_no_room_twice() -> None:
     window = ChannelWindow()
     window.join("c0", Queue("q0"), 2, 2)
     window.leave("c0")

@@ -75,7 +75,7 @@ def test_what_had_no_time_to_wait_for_is_given_at_once(address: str) -> None:
 
 
 @every_variant
-def test_what_has_expired_is_given_to_nobody(address: str) -> None:
+def test_an_expired_message_is_not_given(address: str) -> None:
     bench = Timed(address)
     bench.publish_at("a", None, 1)
     bench.publish("b")
@@ -101,7 +101,9 @@ def test_what_expires_while_it_waits_never_becomes_due(address: str) -> None:
 
 
 @every_variant
-def test_who_holds_what_expires_may_settle_it_and_what_comes_back_is_gone(address: str) -> None:
+def test_the_holder_of_an_expired_message_may_settle_it_and_a_release_drops_it(
+    address: str,
+) -> None:
     bench = Timed(address)
     bench.consume("c0")
     bench.drain()
@@ -113,7 +115,7 @@ def test_who_holds_what_expires_may_settle_it_and_what_comes_back_is_gone(addres
 
 
 @every_variant
-def test_who_waits_at_what_expires_goes_on(address: str) -> None:
+def test_a_consumer_that_waits_at_a_message_goes_on_when_it_expires(address: str) -> None:
     bench = Timed(address)
     bench.consume("c0", size=3)
     bench.publish("a", size=2)
@@ -124,7 +126,7 @@ def test_who_waits_at_what_expires_goes_on(address: str) -> None:
     assert queue_in(bench.broker).waiting.get() == 0
 
 
-def test_who_waits_at_what_expires_stays_there_without_housekeeping(
+def test_a_consumer_that_waits_at_an_expired_message_stays_there_without_housekeeping(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Queue, "housekeep", lambda _: None)
@@ -137,7 +139,9 @@ def test_who_waits_at_what_expires_stays_there_without_housekeeping(
 
 
 @every_variant
-def test_who_closes_itself_does_not_wait_for_what_is_not_due_or_over(address: str) -> None:
+def test_a_consumer_that_closes_itself_does_not_wait_for_messages_not_due_or_expired(
+    address: str,
+) -> None:
     bench = Timed(address)
     bench.publish_at("a", 1)
     bench.publish_at("b", None, 1)

@@ -71,7 +71,7 @@ def test_more_files_than_may_be_open_are_written_and_read(disk: Disk) -> None:
         disk.sync(name)
 
 
-def test_a_real_file_is_whole_for_whoever_opens_the_directory_next(tmp_path: Path) -> None:
+def test_a_real_file_is_whole_when_the_directory_is_opened_again(tmp_path: Path) -> None:
     disk = RealDirectory(tmp_path)
     disk.append("a", b"kept")
     disk.close()

@@ -328,7 +328,7 @@ def test_without_a_least_element_nothing_is_refuted_and_nothing_proved(
 
 
 @pytest.mark.thorough
-def test_a_closed_channel_takes_back_whoever_passed_what_it_held() -> None:
+def test_a_close_must_move_back_the_pointers_past_what_its_channel_held() -> None:
     found = refuted(of_another_queue(Abandoning, AbandoningRemembering), "")
     assert ("", "pointer-passes-nothing-of-interest") in found
 

@@ -183,7 +183,7 @@ def test_a_release_that_swaps_once_is_enough_where_one_thread_sends_and_settles(
     assert (found.violation, found.incomplete) == (None, "")
 
 
-def test_whoever_settles_comes_to_an_end() -> None:
+def test_every_settlement_send_and_taking_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(EntryStates), scope(1)))
 
 

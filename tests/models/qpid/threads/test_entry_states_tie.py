@@ -162,7 +162,7 @@ def test_a_mistake_is_no_run_of_the_model(mistake: str) -> None:
 
 
 @pytest.mark.thorough
-def test_who_releases_looks_at_whose_it_is_with_the_swap_as_well() -> None:
+def test_a_release_must_check_the_holder_with_its_swap_as_well() -> None:
     """Between its first look and the swap, the sender may let the deletion take the entry."""
     _, looks_once = RELEASES_WHAT_IS_LOST
     [complaint] = tied(tie_of(TRIPLES[1], edits=(looks_once,))).complaints

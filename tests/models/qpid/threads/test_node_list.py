@@ -181,7 +181,7 @@ def test_the_hint_may_stand_on_a_node_that_a_walk_has_unlinked() -> None:
     assert found.violation.trace[-1].state[f"deleted[{tail}]"]
 
 
-def test_whoever_walks_comes_to_an_end() -> None:
+def test_every_walk_append_and_removal_comes_to_an_end() -> None:
     assert all(each.kept for each in check(trace(NodeList), scope(1)))
 
 

@@ -250,13 +250,13 @@ def go_on_after_a_neighbour_was_removed(container: LinkedContainer) -> None:
     assert container.key_at(fourth) == "d"
 
 
-def test_whoever_stands_on_an_entry_goes_on_though_its_neighbours_were_removed() -> None:
+def test_a_position_on_an_entry_goes_on_though_its_neighbours_were_removed() -> None:
     go_on_after_a_neighbour_was_removed(container_on(SimulatedDisk()))
     with pytest.raises(AssertionError):
         go_on_after_a_neighbour_was_removed(StaleLinks(SimulatedDisk(), "c"))
 
 
-def test_nobody_goes_on_from_an_entry_that_was_removed() -> None:
+def test_a_position_on_a_removed_entry_does_not_go_on() -> None:
     container = filled(SimulatedDisk(), "abc")
     at = container.offset_of("b")
     assert at is not None

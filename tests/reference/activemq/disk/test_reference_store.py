@@ -99,7 +99,7 @@ def test_one_entry_is_looked_at_though_there_is_no_space(reading: Reading) -> No
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_without_space_a_duplicate_is_passed_by_whoever_is_shown_it(reading: Reading) -> None:
+def test_without_space_a_duplicate_is_passed_by_5_1_and_5_3_alone(reading: Reading) -> None:
     store = store_with(3, reading=reading)
     listener = Fixed({"1": Recovered.DUPLICATE}, asked_max=0)
     assert read(store, 9, listener) == 0

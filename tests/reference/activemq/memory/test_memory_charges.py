@@ -53,13 +53,13 @@ class EachTime(Charged):
         return self.references
 
 
-def test_content_is_charged_while_somebody_refers_to_it() -> None:
+def test_content_is_charged_while_it_is_referred_to() -> None:
     charged_while_referred_to(Charged(7), MemoryUsage(100))
     with pytest.raises(AssertionError):
         charged_while_referred_to(EachTime(7), MemoryUsage(100))
 
 
-def test_what_nobody_refers_to_cannot_be_let_go() -> None:
+def test_content_that_is_not_referred_to_cannot_be_let_go() -> None:
     content = Charged(7, MemoryUsage(100))
     with pytest.raises(AssertionError, match="nobody refers to"):
         content.release()

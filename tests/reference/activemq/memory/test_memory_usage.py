@@ -225,7 +225,7 @@ def looked_at_again(log: list[str]) -> None:
     assert log == ["a"]
 
 
-def test_who_waits_for_the_parent_waits_for_its_own_node_after_that(
+def test_a_waiter_for_the_parent_waits_for_its_own_node_after_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at_again([])
@@ -268,7 +268,7 @@ def test_a_callback_that_fills_the_node_again_comes_before_what_it_brings_about(
     assert log[5:] == ["c", "node 140-90 of 9"]
 
 
-def test_who_is_handed_the_notices_decides_when_they_are_told() -> None:
+def test_the_executor_that_is_handed_the_notices_decides_when_they_are_told() -> None:
     log: list[str] = []
     later: list[Notice] = []
     node = MemoryUsage(10, execute=later.append)
@@ -321,7 +321,7 @@ class Deaf(MemoryUsage):
         self.is_stopped = True
 
 
-def test_when_a_node_stops_those_who_wait_for_it_go_on() -> None:
+def test_when_a_node_stops_its_waiters_go_on() -> None:
     nobody_waits_for_ever(*family(10, 5))
     root = MemoryUsage(10)
     with pytest.raises(AssertionError):
@@ -426,7 +426,7 @@ def test_there_is_room_up_to_the_limit_itself_here_and_above() -> None:
     assert [child.room_for(size) for size in (3, 4)] == [True, False]
 
 
-def test_who_asks_for_room_never_exceeds_a_limit_and_who_asks_for_full_does() -> None:
+def test_asking_for_room_never_exceeds_a_limit_and_asking_for_full_does() -> None:
     _, child = family(12, 10)
     never_above(child, child.room_for)
     assert child.used

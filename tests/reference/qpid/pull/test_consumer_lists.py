@@ -105,7 +105,7 @@ def test_every_call_moves_as_the_table_says(what: str, state: NodeState, browses
 
 
 @pytest.mark.parametrize("browses", [False, True])
-def test_who_leaves_is_in_no_list_and_leaves_once(browses: bool) -> None:
+def test_a_consumer_that_leaves_is_in_no_list_and_leaves_once(browses: bool) -> None:
     lists, one = ConsumerLists(), consumer(3, browses=browses)
     lists.add(one)
     lists.set_interest(one, True)

@@ -83,7 +83,7 @@ def test_a_second_arrival_is_told_to_the_next() -> None:
     assert sorted(told[3:] for told in bench.drain()) == ["a", "b", "c"]
 
 
-def test_who_has_had_its_turn_waits_behind_the_others() -> None:
+def test_a_consumer_that_has_had_its_turn_waits_behind_the_others() -> None:
     bench = Bench(PULL)
     for name in ("c0", "c1", "c2"):
         bench.consume(name)
@@ -92,7 +92,7 @@ def test_who_has_had_its_turn_waits_behind_the_others() -> None:
 
 
 @pytest.mark.parametrize("leave", ["cancel", "pause", "close"])
-def test_what_was_told_to_somebody_who_does_not_come_is_told_to_another(leave: str) -> None:
+def test_a_notice_to_a_consumer_that_does_not_come_goes_to_another(leave: str) -> None:
     bench = Bench(DRAINED)
     bench.consume("c0")
     bench.consume("c1")
@@ -108,7 +108,7 @@ def test_what_was_told_to_somebody_who_does_not_come_is_told_to_another(leave: s
     assert bench.drain() == ["c1:a"]
 
 
-def test_who_finds_nothing_tells_another_that_has_work() -> None:
+def test_a_consumer_that_is_full_leaves_the_next_message_to_another() -> None:
     bench = Bench(DRAINED)
     bench.consume("c0", 1)
     bench.consume("c1", 1)
@@ -199,7 +199,7 @@ def test_a_lower_priority_is_left_waiting_only_as_published(published: bool) -> 
     assert bench.drain() == (["high:a"] if published else ["high:a", "low:b"])
 
 
-def test_a_get_waits_for_nobody() -> None:
+def test_a_get_waits_for_no_consumer() -> None:
     bench = Bench(DRAINED)
     of_priority(bench, "high", 7)
     bench.publish("a")
@@ -220,7 +220,7 @@ def test_what_is_returned_comes_again_before_what_lies_behind(order: Order) -> N
 # Room for some messages and not for others.
 
 
-def test_who_has_no_room_for_what_is_next_lets_others_take_it() -> None:
+def test_a_consumer_without_room_for_the_next_message_lets_others_take_it() -> None:
     bench = Bench(PULL)
     bench.consume("small", size=3)
     bench.publish("a", "b", size=2)
@@ -290,7 +290,7 @@ def test_two_that_have_no_room_tell_each_other_for_ever_only_as_published(publis
 # Closing by itself.
 
 
-def test_who_closes_itself_does_so_when_another_takes_the_last() -> None:
+def test_a_consumer_closes_itself_when_a_get_takes_the_last_message() -> None:
     bench = Bench(PULL)
     bench.publish("a", "b")
     bench.ok(Consume(channel="ch", queue="q", consumer="c0", credit=Credit(1), auto_close=True))
@@ -299,7 +299,7 @@ def test_who_closes_itself_does_so_when_another_takes_the_last() -> None:
     assert bench.closed == ["c0"]
 
 
-def test_who_closes_itself_closes_when_all_of_its_queues_are_empty() -> None:
+def test_a_consumer_closes_itself_when_all_of_its_queues_are_empty() -> None:
     bench = two_queues()
     bench.publish("x", queue="q1")
     told = bench.ok(
@@ -309,7 +309,7 @@ def test_who_closes_itself_closes_when_all_of_its_queues_are_empty() -> None:
     assert bench.closed == ["c0"]
 
 
-def test_one_window_of_a_channel_wakes_whoever_shares_it() -> None:
+def test_the_window_of_a_channel_wakes_the_consumers_that_share_it() -> None:
     bench = Bench(PULL)
     bench.consume("c0", channel="ch")
     bench.consume("c1", channel="ch")
@@ -387,7 +387,7 @@ def test_one_window_is_for_all_of_its_queues() -> None:
     assert bench.acknowledge("a") == ["c0:x"]
 
 
-def test_who_loses_one_of_its_queues_leaves_them_all() -> None:
+def test_a_consumer_that_loses_one_of_its_queues_leaves_them_all() -> None:
     bench = two_queues()
     of_both(bench, "c0")
     bench.ok(Delete(queue="q1"))

@@ -103,7 +103,7 @@ def test_pulling_keeps_its_promises_on_threads(parallel: Parallel) -> None:
 
 
 @pytest.mark.parametrize("parallel", OF_PRIORITIES, ids=lambda parallel: parallel.name)
-def test_nobody_waits_for_a_better_one_that_does_not_come(parallel: Parallel) -> None:
+def test_no_consumer_waits_for_a_better_one_that_does_not_come(parallel: Parallel) -> None:
     assert explored(make(PULL), parallel, runs_max=300) == []
 
 

@@ -156,7 +156,7 @@ def test_an_entry_moves_only_as_the_table_says() -> None:
     assert {(Phase.ACQUIRED, Phase.DEQUEUED), (Phase.DEQUEUED, Phase.DELETED)} <= LEGAL_MOVES
 
 
-def test_nobody_else_releases_or_deletes_what_one_has_acquired() -> None:
+def test_only_the_owner_releases_or_deletes_an_acquired_entry() -> None:
     entries = StandardEntryList()
     entry = entries.add(Message(id="a"))
     owner, other = subscription("c0"), subscription("c1")

@@ -95,7 +95,7 @@ def test_a_browser_is_shown_what_arrives_and_takes_nothing() -> None:
     assert bench.get() == ["a"]
 
 
-def test_a_browser_is_not_shown_what_somebody_has() -> None:
+def test_a_browser_is_not_shown_an_acquired_message() -> None:
     bench = Bench()
     bench.publish("a", "b")
     bench.get()
@@ -190,7 +190,7 @@ def test_a_cancelled_consumer_is_given_nothing(address: str) -> None:
 
 
 @every_pointer
-def test_closing_a_channel_releases_all_that_it_holds_and_gives_it_to_nobody_of_its_own(
+def test_a_closing_channel_releases_what_it_holds_and_gives_its_consumers_nothing(
     address: str,
 ) -> None:
     bench = Bench(address)

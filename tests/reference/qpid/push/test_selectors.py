@@ -33,7 +33,7 @@ def test_a_consumer_is_given_what_it_selects_and_the_rest_waits_for_others(addre
 
 
 @every_variant
-def test_an_arrival_passes_by_who_does_not_want_it(address: str) -> None:
+def test_an_arrival_passes_by_a_consumer_that_does_not_want_it(address: str) -> None:
     bench = Bench(address)
     bench.consume("c0", colour="red")
     bench.consume("c1")
@@ -42,7 +42,7 @@ def test_an_arrival_passes_by_who_does_not_want_it(address: str) -> None:
 
 
 @every_variant
-def test_who_has_gone_past_what_it_does_not_want_is_given_what_comes_behind(address: str) -> None:
+def test_a_consumer_is_given_a_message_behind_one_that_it_does_not_want(address: str) -> None:
     bench = Bench(address)
     bench.consume("c0", colour="red")
     bench.publish("a", colour="blue")
@@ -61,7 +61,7 @@ def test_what_one_does_not_want_takes_no_room(address: str) -> None:
 
 
 @every_variant
-def test_what_comes_back_is_for_those_who_want_it(address: str) -> None:
+def test_a_released_message_is_for_the_consumers_that_want_it(address: str) -> None:
     bench = Bench(address)
     bench.publish("a", colour="blue")
     bench.publish("b", colour="red")
@@ -88,7 +88,7 @@ def test_of_several_that_come_back_the_first_that_is_wanted_goes_first(address: 
     assert bench.get() == ["a"]
 
 
-def test_everybody_goes_back_to_what_was_released_whoever_wants_it() -> None:
+def test_a_pointer_goes_back_to_a_released_message_that_its_consumer_does_not_want() -> None:
     # As in the releases of Qpid that keep a released pointer: the selector is tested when the
     # pointer reaches the message, and here the runner has not run yet.
     bench = Bench("qpid-push?runner=drain")
@@ -107,7 +107,7 @@ def test_everybody_goes_back_to_what_was_released_whoever_wants_it() -> None:
 
 
 @every_variant
-def test_who_closes_itself_does_so_when_nothing_is_left_that_it_wants(address: str) -> None:
+def test_a_consumer_closes_itself_when_nothing_is_left_that_it_wants(address: str) -> None:
     bench = Bench(address)
     bench.publish("a", colour="blue")
     bench.publish("b", colour="red")
@@ -147,7 +147,7 @@ def test_a_get_has_no_selector_and_a_flush_keeps_to_its_own(address: str) -> Non
 @pytest.mark.parametrize(
     "address", ["qpid-push", "qpid-push?pointer=inclusive", "qpid-push?runner=drain", "qpid-pull"]
 )
-def test_more_urgent_messages_that_are_not_wanted_hold_nobody_up(address: str) -> None:
+def test_more_urgent_messages_that_are_not_wanted_hold_no_consumer_up(address: str) -> None:
     bench = Bench(address, Priority(10))
     bench.publish("low", "lower", priority=1, colour="red")
     bench.publish("high", priority=9, colour="blue")

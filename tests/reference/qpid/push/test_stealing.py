@@ -73,7 +73,7 @@ def entry_in(state: str) -> QueueEntry:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("state", NOW_POSSIBLE)
-def test_who_may_change_an_entry_and_when(state: str, change: str) -> None:
+def test_an_entry_permits_the_changes_of_its_state_and_no_other(state: str, change: str) -> None:
     entry = entry_in(state)
     before = entry.state.get()
     assert CHANGES[change](entry) == (change in NOW_POSSIBLE[state])
@@ -120,7 +120,7 @@ def test_a_copy_steals_from_its_own_consumer() -> None:
     assert copy.outbox.unsettled == {}
 
 
-def test_what_nobody_made_stealable_has_another_name() -> None:
+def test_an_unstealable_entry_gives_another_fingerprint() -> None:
     bench = Bench(ADDRESS)
     bench.publish("a")
     bench.consume("c0", 1)

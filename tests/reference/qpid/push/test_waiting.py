@@ -52,13 +52,13 @@ def searched(broker: Candidate) -> Search:
 
 
 @pytest.mark.parametrize("address", ["qpid-push", "qpid-push?runner=drain", "qpid-pull"])
-def test_who_waits_goes_on_in_a_scope_that_shows_it(address: str) -> None:
+def test_a_consumer_that_waits_goes_on_in_a_scope_that_shows_it(address: str) -> None:
     found = searched(make(address))
     assert found.broken == {}
     assert found.operations >= OPERATIONS or found.complete
 
 
 @pytest.mark.parametrize("edit", [NOBODY_WAITS, NOBODY_IS_WOKEN], ids=["waits", "is woken"])
-def test_the_scope_shows_who_stays_where_it_is(edit: Edit) -> None:
+def test_the_scope_shows_a_consumer_that_stays_where_it_is(edit: Edit) -> None:
     found = searched(plant([edit])())
     assert "quiescence" in found.broken

@@ -455,7 +455,7 @@ def test_a_read_across_segments_numbers_each_by_its_own() -> None:
     assert index.bounds() == (0, 6)
 
 
-def test_only_publishes_that_somebody_waits_for_are_told_of_once() -> None:
+def test_only_publishes_that_need_a_confirm_are_told_of_once() -> None:
     index = QueueIndex(SimulatedDisk(), "i", SIZES)
     told: list[set[bytes]] = []
 

@@ -37,7 +37,7 @@ SIZES = Parameters(segment=2, batch=1)
 # Messages in RAM.
 
 
-def test_what_goes_straight_to_consumers_is_paged_while_nobody_acknowledges() -> None:
+def test_messages_that_go_straight_to_consumers_are_paged_until_acknowledged() -> None:
     bench = PagingBench(SIZES)
     bench.set_target(1)
     for _ in range(MESSAGES):
@@ -49,7 +49,7 @@ def test_what_is_pending_alone_and_never_paged_is_found(monkeypatch: pytest.Monk
     without = "if self.target is not None:", "if self.length:"
     plant(monkeypatch, VariableQueue, "publish_delivered", *without)
     with pytest.raises(AssertionError):
-        test_what_goes_straight_to_consumers_is_paged_while_nobody_acknowledges()
+        test_messages_that_go_straight_to_consumers_are_paged_until_acknowledged()
 
 
 def in_ram_at_rest(bench: PagingBench) -> int:
@@ -109,7 +109,9 @@ def test_numbers_within_a_delta_that_came_back_are_found(monkeypatch: pytest.Mon
 # Confirms.
 
 
-def test_a_purge_that_forgets_who_waits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_that_forgets_the_unsynced_messages_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     forgets = "self.holdings.persistent_client.unsynced.clear()"
     first = "self._purge(self.q4)"
     plant(monkeypatch, VariableQueue, "purge", first, f"{forgets}\n    {first}")

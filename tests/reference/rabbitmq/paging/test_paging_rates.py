@@ -79,7 +79,7 @@ def test_a_queue_counts_for_its_rates_and_begins_anew() -> None:
     bench.check()
 
 
-def test_a_timeout_is_due_while_somebody_waits_or_something_is_to_be_paged() -> None:
+def test_a_timeout_is_due_while_a_sync_is_awaited_or_messages_are_to_be_paged() -> None:
     bench = PagingBench(Parameters(segment=2, batch=1))
     assert bench.queue.needs_timeout() is None
     bench.publish(persistent=True)
@@ -135,7 +135,7 @@ def test_with_an_unknown_tag_nothing_happens(settle: str) -> None:
     bench.check()
 
 
-def test_what_nobody_waits_for_is_no_half() -> None:
+def test_a_message_that_is_not_expected_has_no_synced_half() -> None:
     confirms = Confirms()
     confirms.expect(msg_id(1))
     confirms.messages_written([msg_id(1), msg_id(2)])

@@ -50,7 +50,7 @@ def test_consumers_with_room_are_served_in_turn(address: str, messages: int) -> 
     assert served[:3] == ["a", "b", "c"]
 
 
-def test_who_is_served_late_is_served_in_turn_from_what_has_gathered() -> None:
+def test_consumers_that_are_served_late_are_given_the_gathered_messages_in_order() -> None:
     bench = Bench(TIGHT)
     bench.consume("a", credit=0)
     bench.consume("b", credit=0)
@@ -59,7 +59,7 @@ def test_who_is_served_late_is_served_in_turn_from_what_has_gathered() -> None:
     assert bench.credit("b", 2) == ["b:m2", "b:m3"]
 
 
-def test_who_is_blocked_is_given_nothing_and_costs_nobody_a_turn() -> None:
+def test_a_blocked_consumer_is_given_nothing_and_costs_no_other_a_turn() -> None:
     bench = Bench(PAGING)
     bench.consume("a", credit=1)
     bench.consume("b")
@@ -100,7 +100,7 @@ def test_a_channel_that_closes_is_served_nothing_by_the_room_that_it_leaves() ->
     assert bench.get() == ["m0"]
 
 
-def test_a_get_takes_the_first_past_all_who_stand_in_line() -> None:
+def test_a_get_takes_the_first_message_past_all_consumers_in_line() -> None:
     bench = Bench(PAGING)
     bench.consume("a", credit=1)
     bench.publish(*numbered(3))
@@ -144,7 +144,7 @@ def test_what_a_closed_channel_held_comes_back_in_its_place_in_one_call(
     assert bench.redelivered == ["m0", "m1", "m2"]
 
 
-def test_what_was_released_is_given_to_whose_turn_it_is() -> None:
+def test_a_released_message_is_given_to_the_consumer_in_turn() -> None:
     bench = Bench(PAGING)
     bench.consume("a", credit=1)
     bench.publish("m0", "m1")
@@ -152,7 +152,7 @@ def test_what_was_released_is_given_to_whose_turn_it_is() -> None:
     assert bench.redelivered == ["m0"]
 
 
-def test_who_leaves_keeps_what_it_holds_until_its_channel_closes() -> None:
+def test_a_consumer_that_leaves_keeps_its_messages_until_its_channel_closes() -> None:
     bench = Bench(TIGHT)
     bench.consume("a")
     bench.publish("m0")
