@@ -70,7 +70,7 @@ class Runner:
     def complaints(self) -> Iterator[str]:
         """Yield that a message waits."""
         if self.waiting.value:
-            yield "a message waits, and nobody was woken"
+            yield "a message waits, and no thread was woken"
 
     def enqueue(self) -> None:
         """Leave a message, and run if no other thread does."""

@@ -118,7 +118,7 @@ class Recorded:
 
     def _operation(self, move: Move, number: int) -> Operation | None:
         if not isinstance(move, Settle):
-            assert not isinstance(move, Cut), "nobody's power goes beside other threads"
+            assert not isinstance(move, Cut), "no power is lost beside other threads"
             return move
         delivery = self._got.get((number, move.message)) or self._held.get(move.message)
         return None if delivery is None else settling(move, delivery)

@@ -99,7 +99,7 @@ class _Turn:
 
 
 def _nobody() -> None:
-    raise AssertionError("nobody has made threads")
+    raise AssertionError("no threads have been made")
 
 
 _turn: Final = _Turn()

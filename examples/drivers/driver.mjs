@@ -106,7 +106,7 @@ class Broker {
     return held.length < consumer.window;
   }
 
-  // Let somebody hold a message, or have it for good.
+  // Let a consumer hold a message, or have it for good.
   give(subscriber, entry) {
     const delivery = this.tell(subscriber, entry);
     if (subscriber.mode === "acknowledge") {

@@ -39,7 +39,7 @@ class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
     ) -> RankedConsumer:
         """Return a consumer; `subscribe` puts it in line."""
         assert not auto_close, "here no consumer closes itself"
-        assert selector is None, "here everybody wants everything"
+        assert selector is None, "here every consumer wants everything"
         return RankedConsumer(
             consumer=consumer,
             channel=channel,

@@ -36,7 +36,7 @@ class Registrations:
 
     def leave(self) -> None:
         """Unregister a consumer; an exclusive one was the only one."""
-        assert self.consumers > 0, "nobody leaves who has not come"
+        assert self.consumers > 0, "only a registered consumer leaves"
         self.consumers -= 1
         self.alone = False
 

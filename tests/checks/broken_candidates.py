@@ -74,7 +74,7 @@ class Box:
             case Get(queue=queue):
                 return self.get(operation) if queue in self.queues else refused("no such queue")
             case Acknowledge(delivery=delivery) | Reject(delivery=delivery):
-                return OK if self.held.pop(delivery, None) else refused(f"nobody holds {delivery}")
+                return OK if self.held.pop(delivery, None) else refused(f"{delivery} is not held")
             case Release(delivery=delivery):
                 return self.give_back(delivery)
             case CloseChannel(channel=channel):
@@ -110,7 +110,7 @@ class Box:
     def give_back(self, delivery: str) -> Answer:
         """Let a message return to its place."""
         if delivery not in self.held:
-            return refused(f"nobody holds {delivery}")
+            return refused(f"{delivery} is not held")
         _, queue, (number, message, _) = self.held.pop(delivery)
         self.queues[queue].append((number, message, True))
         return OK
@@ -129,7 +129,7 @@ class Sieve(Box):
 
     def give_back(self, delivery: str) -> Answer:
         """Let go."""
-        return OK if self.held.pop(delivery, None) else refused(f"nobody holds {delivery}")
+        return OK if self.held.pop(delivery, None) else refused(f"{delivery} is not held")
 
 
 class Thrower(Box):

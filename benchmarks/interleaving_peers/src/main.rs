@@ -96,7 +96,7 @@ macro_rules! protocols {
                 for each in all {
                     each.join().unwrap();
                 }
-                assert_eq!(shared.waiting.get(), 0, "a message waits, and nobody was woken");
+                assert_eq!(shared.waiting.get(), 0, "a message waits, and no thread was woken");
             }
 
             const NOTHING: usize = 0;

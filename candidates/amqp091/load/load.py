@@ -114,7 +114,7 @@ def run_load(
     `CandidateUnavailable` if the load cannot begin, and `PowerFailed` if a kill or restart fails
     for reasons of ours. A broker that does not come back is a fault in the outcome.
     """
-    assert power is not None or not load.kills, "nobody has power over this broker"
+    assert power is not None or not load.kills, "a kill needs power over the broker"
     assert load.persistent or not load.kills, "a kill would take the queues"
     address = Address.parse(url, "amqp091")
     prefix = f"brokerproof.{secrets.token_hex(6)}"

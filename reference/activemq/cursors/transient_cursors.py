@@ -49,7 +49,7 @@ class MemoryCursor:
 
     def has_next(self, most: int) -> bool:
         """Return whether there is a next message."""
-        assert most > 0, "nobody asks who wants nothing"
+        assert most > 0, "the queue asks only for a positive number"
         return bool(self.pending)
 
     def arrival_of_next(self) -> int | None:
@@ -132,7 +132,7 @@ class FileCursor(MemoryCursor):
 
     def has_next(self, most: int) -> bool:
         """Return whether a message is in memory, or the first one on disk has room."""
-        assert most > 0, "nobody asks who wants nothing"
+        assert most > 0, "the queue asks only for a positive number"
         return bool(self.pending) or (bool(len(self.disk)) and self._has_room_for_first())
 
     def _has_room_for_first(self) -> bool:
@@ -141,7 +141,7 @@ class FileCursor(MemoryCursor):
 
     def _first(self) -> Stored:
         offset = self.disk.first()
-        assert offset is not None, "nobody asks when nothing is on disk"
+        assert offset is not None, "the first message on disk is asked for only if there is one"
         return decoded(self.disk.value_at(offset))
 
     def arrival_of_next(self) -> int | None:

@@ -223,7 +223,7 @@ class LinkedContainer:
     def refresh(self, offset: int) -> Links:
         """Read the links of a listed record."""
         links = links_of(self._disk.read(self.index_name, offset, LINKS_BYTES))
-        assert links.is_active, "nobody stands on a record that was removed"
+        assert links.is_active, "no position stands on a record that was removed"
         return links
 
     def key_at(self, offset: int) -> str:
@@ -253,7 +253,7 @@ class LinkedContainer:
 
     def _record(self, offset: int) -> IndexRecord:
         record = record_of(self._disk.read(self.index_name, offset, RECORD_BYTES))
-        assert record.links.is_active, "nobody stands on a record that was removed"
+        assert record.links.is_active, "no position stands on a record that was removed"
         return record
 
     def _write_links(self, offset: int, links: Links) -> None:

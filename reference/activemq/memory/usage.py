@@ -70,7 +70,7 @@ class MemoryUsage:
         if limit is None and (parent is None or portion <= 0):
             raise ValueError("without a limit there must be a part of the parent's")
         if parent is not None and execute is not None:
-            raise ValueError("who hands out notices is settled at the root")
+            raise ValueError("the executor of notices is settled at the root")
         if (limit is not None and limit < 0) or min_delta < 1:
             raise ValueError("a limit is at least 0, and a delta at least 1")
         self.parent = parent
@@ -353,7 +353,7 @@ class Charged:
         A copy for another queue is therefore a new `Charged`, without a node (AMQ-2487).
         """
         if self.usage is None:
-            assert self.references == 0, "what is referred to has been charged to nobody"
+            assert self.references == 0, "what is referred to has not been charged to a node"
             self.usage = usage
 
     def retain(self) -> int:
@@ -365,7 +365,7 @@ class Charged:
 
     def release(self) -> int:
         """Remove a reference; return the number left."""
-        assert self.references > 0, "what nobody refers to is let go"
+        assert self.references > 0, "what is not referred to is let go"
         self.references -= 1
         if self.references == 0 and self.usage is not None:
             self.usage.decrease(self.size)

@@ -145,7 +145,7 @@ class ConsumerLists:
                     left = [pair for pair in lists.get() if pair[0] != consumer.priority]
                     lists.set(tuple(left))
             removed = node.move(LEAVES)
-            assert removed, "who is in the list of all is in another, too"
+            assert removed, "a consumer in the list of all is in another, too"
             self.size.decrement_and_get()
             return True
 

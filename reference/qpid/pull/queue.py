@@ -424,7 +424,7 @@ def _credit_changed(consumer: QueueConsumer) -> None:
 
 
 def _pulled(queue: Queue) -> PullQueue:
-    assert isinstance(queue, PullQueue), "one who pulls, pulls from each of its queues"
+    assert isinstance(queue, PullQueue), "a consumer that pulls does so from each of its queues"
     return queue
 
 

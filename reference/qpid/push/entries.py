@@ -166,7 +166,7 @@ class QueueEntry:
         if not self.state.compare_and_set(owning_state, DEQUEUED):
             return False
         deleted = self.state.compare_and_set(DEQUEUED, DELETED)
-        assert deleted, "nobody else touches a dequeued entry"
+        assert deleted, "no other thread touches a dequeued entry"
         self.sub_list.entry_deleted(self)
         return True
 

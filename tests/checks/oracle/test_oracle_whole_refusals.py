@@ -90,7 +90,7 @@ SENSE: dict[str, tuple[tuple[Told, ...], Told]] = {
     "the lowest priority": (UP, put("m0", priority=0)),
     "a window of nothing": (UP, window("c", messages=0, size=0)),
     "a queue made again": ((*UP, delete(closed("c"))), make(order=Priority(3))),
-    "a channel that nobody used": (UP, close("nobody's")),
+    "a channel that was never used": (UP, close("nobody's")),
     "a restart of what is down": (DOWN, RESTART),
 }
 

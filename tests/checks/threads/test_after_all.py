@@ -94,7 +94,7 @@ class SendsLate(LockedQueue):
 
 
 LEAVES = Parallel(
-    "who leaves is just being sent something",
+    "the consumer that leaves is just being sent something",
     before=(DECLARED, consume("c")),
     at_once=((ARRIVAL,), (Cancel(consumer="c"),)),
 )

@@ -63,7 +63,7 @@ HELD = (BEFORE, given("b", 3, 5), consumer(window=1), PUBLISHED, LAST)
 """What was given before fills the window of the consumer."""
 
 STALLED: dict[str, tuple[list[Record], tuple[str, str, int, int]]] = {
-    "nobody is given it": ([consumer(), PUBLISHED, LAST], ("a", "c", 10, 100)),
+    "no consumer is given it": ([consumer(), PUBLISHED, LAST], ("a", "c", 10, 100)),
     "the consumer comes later": ([PUBLISHED, consumer(start=30), LAST], ("a", "c", 31, 100)),
     "the consumer has room again": ([*HELD, settled("b", 20, 22)], ("a", "c", 22, 100)),
     "the consumer may have left": (
@@ -74,7 +74,7 @@ STALLED: dict[str, tuple[list[Record], tuple[str, str, int, int]]] = {
         [consumer(), PUBLISHED, given("a", 1, 90), LAST],
         ("a", "c", 10, 90),
     ),
-    "somebody else came for it later": (
+    "another consumer came for it later": (
         [consumer(), PUBLISHED, consumer("d", start=70), given("a", 70, 71, subscriber="d"), LAST],
         ("a", "c", 10, 70),
     ),

@@ -335,7 +335,7 @@ def test_a_close_must_move_back_the_pointers_past_what_its_channel_held() -> Non
 
 @pytest.mark.thorough
 def test_a_step_that_its_assumption_excludes_is_told() -> None:
-    never = Assumption("that nobody subscribes", lambda queue, who: queue.active[who])
+    never = Assumption("that no consumer subscribes", lambda queue, who: queue.active[who])
     assumptions = {**GOOD.assumptions, "subscribe": never}
     found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "subscribe")
     assert set(found) == {("subscribe", "it can happen")}

@@ -148,9 +148,9 @@ RELEASES_WHAT_IS_LOST = (
 MISTAKES = {
     "the queue steals what is being sent": ((STEALS,), SENT_AT_THE_END),
     "the queue steals what is being settled": ((STEALS,), SETTLED_AT_THE_END),
-    "one who has lost it releases it": (RELEASES_WHAT_IS_LOST, RETURNED_AT_THE_END),
-    "who deletes gives up when the state has just changed (QPID-6419)": ((GIVES_UP,), SETTLED),
-    "who releases gives up when the state has just changed": ((RELEASES_ONCE,), RETURNED),
+    "a worker that has lost it releases it": (RELEASES_WHAT_IS_LOST, RETURNED_AT_THE_END),
+    "a delete gives up when the state has just changed (QPID-6419)": ((GIVES_UP,), SETTLED),
+    "a release gives up when the state has just changed": ((RELEASES_ONCE,), RETURNED),
 }
 
 

@@ -134,7 +134,7 @@ def test_the_smallest_loss_of_5_1() -> None:
         pager.acknowledge(pager.paged[0])
         pager.page(2)
     assert pager.delivered == [1, 2, 4]
-    assert pager.store.count() == 1, "3 is stored, and nobody will ever see it"
+    assert pager.store.count() == 1, "3 is stored, and no consumer will ever see it"
     assert pager.store.get("3") == body(3)
 
 

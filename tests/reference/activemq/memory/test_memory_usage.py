@@ -294,7 +294,7 @@ def test_a_callback_that_fails_does_not_keep_the_others_from_being_told() -> Non
     assert log == ["a", "b"]
 
 
-def nobody_waits_for_ever(root: MemoryUsage, child: MemoryUsage) -> None:
+def every_waiter_goes_on(root: MemoryUsage, child: MemoryUsage) -> None:
     """Demand that all waiters for a node go on when it stops, each only once (AMQ-4361)."""
     log: list[str] = []
     child.increase(5)
@@ -322,10 +322,10 @@ class Deaf(MemoryUsage):
 
 
 def test_when_a_node_stops_its_waiters_go_on() -> None:
-    nobody_waits_for_ever(*family(10, 5))
+    every_waiter_goes_on(*family(10, 5))
     root = MemoryUsage(10)
     with pytest.raises(AssertionError):
-        nobody_waits_for_ever(root, Deaf(5, root))
+        every_waiter_goes_on(root, Deaf(5, root))
 
 
 def test_when_the_root_stops_so_do_all_below() -> None:
@@ -340,7 +340,7 @@ def test_when_the_root_stops_so_do_all_below() -> None:
     root.set_limit(20)
     assert child.limit == 5, "who has left follows no limit"
     child.decrease(5)
-    assert (log, child.percent, root.used) == (["a"], 0, 0), "nobody is told of anything now"
+    assert (log, child.percent, root.used) == (["a"], 0, 0), "no waiter is told of anything now"
 
 
 def test_a_stopped_node_stays_in_the_tree_while_something_is_charged_to_it() -> None:

@@ -88,7 +88,7 @@ def _wake_ups(queue: PullQueue) -> Iterator[str]:
     ]
     available = [entry for entry in queue.entries.iterator() if entry.is_available()]
     if available and waiting and not any(each.target.scheduled.value for each in waiting):
-        yield f"PULL-1: {available[0]} is there for {waiting[0]}, and nobody comes"
+        yield f"PULL-1: {available[0]} is there for {waiting[0]}, and no consumer comes"
 
 
 def _schedules(broker: Broker) -> Iterator[str]:

@@ -151,7 +151,7 @@ FAULTS = {
     "QCM-4: who leaves stays counted": [
         Edit("qpid/pull/consumer_lists.py", "            self.size.decrement_and_get()\n", "")
     ],
-    "PULL-1: nobody is told of what was returned": [
+    "PULL-1: no consumer is told of what was returned": [
         Edit(
             "qpid/pull/queue.py",
             """
@@ -208,7 +208,7 @@ FAULTS = {
             "        if",
         )
     ],
-    "PULL-4: an arrival is told to everybody": [
+    "PULL-4: an arrival is told to all consumers": [
         Edit(
             "qpid/pull/queue.py",
             """

@@ -119,7 +119,7 @@ class Stage:
         elif (state.holder is not None) != (self.entry in unsettled):
             yield f"what is {word_of(state)} is unsettled {len(unsettled)} times"
         elif state.holder is not None and word_of(state) != "STEALABLE":
-            yield f"nobody sends or settles what is {word_of(state)}"
+            yield f"no thread sends or settles what is {word_of(state)}"
 
 
 def _nothing() -> None:

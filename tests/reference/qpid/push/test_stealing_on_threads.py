@@ -124,12 +124,12 @@ MISTAKES = {
         DONE_AT_THE_END,
         "deliver raised",
     ),
-    "who deletes gives up when the state has just changed (QPID-6419)": (
+    "a delete gives up when the state has just changed (QPID-6419)": (
         (GIVES_UP,),
         SETTLED,
         FORGOTTEN,
     ),
-    "who releases gives up when the state has just changed": (
+    "a release gives up when the state has just changed": (
         (RELEASES_ONCE,),
         RETURNED,
         FORGOTTEN,

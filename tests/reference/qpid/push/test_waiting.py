@@ -30,12 +30,12 @@ SCOPE = Scope(
     settlements=(),
 )
 OPERATIONS = 2_000
-NOBODY_WAITS = Edit(
+NO_CONSUMER_WAITS = Edit(
     "qpid/push/delivery.py",
     "    before = subscription.awaits.get_and_set(entry)\n",
     "    before = subscription.awaits.get_and_set(None)\n",
 )
-NOBODY_IS_WOKEN = Edit(
+NO_CONSUMER_IS_WOKEN = Edit(
     "qpid/push/delivery.py",
     "            if subscription is not by:\n                queue.may_go_on(subscription)\n",
     "            assert queue.waiting.get() >= 0\n",
@@ -58,7 +58,9 @@ def test_a_consumer_that_waits_goes_on_in_a_scope_that_shows_it(address: str) ->
     assert found.operations >= OPERATIONS or found.complete
 
 
-@pytest.mark.parametrize("edit", [NOBODY_WAITS, NOBODY_IS_WOKEN], ids=["waits", "is woken"])
+@pytest.mark.parametrize(
+    "edit", [NO_CONSUMER_WAITS, NO_CONSUMER_IS_WOKEN], ids=["waits", "is woken"]
+)
 def test_the_scope_shows_a_consumer_that_stays_where_it_is(edit: Edit) -> None:
     found = searched(plant([edit])())
     assert "quiescence" in found.broken

@@ -65,13 +65,13 @@ SHARED = (
 )
 CASES = (
     Parallel(
-        "what does not fit is taken while somebody begins to wait at it",
+        "what does not fit is taken while a consumer begins to wait at it",
         (declare(), consume("c", 0), publish("a", 2), publish("b", 2), publish("s")),
         ((GET,),),
         stirring=(SetCredit(consumer="c", bytes=3),),
     ),
     Parallel(
-        "what does not fit is taken while somebody who has just come begins to wait at it",
+        "what does not fit is taken while a consumer that has just come begins to wait at it",
         (declare(), publish("a", 2), publish("b", 2), publish("s")),
         ((GET,),),
         stirring=(consume("c", None, 3),),
