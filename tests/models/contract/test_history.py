@@ -154,7 +154,9 @@ NOT_YET_SEEN = Rule(((BEGUN, GIVEN),), ((GIVEN, GIVEN),))
         Rule((), ((GIVEN, LEFT),)),
     ],
 )
-def test_who_waits_at_a_moment_is_not_guessed(hasty: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_consumer_that_waits_at_a_moment_is_not_guessed(
+    hasty: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history_of_contract, "TAKEN_WHILE_SOME_WAITED", hasty)
 
     class Hasty(HistoryOfContract):
