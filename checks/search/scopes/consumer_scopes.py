@@ -76,6 +76,17 @@ def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterato
             settlements=("acknowledge",),
             cancels=True,
         )
+        fills_none = next((mode for mode in ("automatic", "browse") if mode in claims.modes), None)
+        if fills_none is not None:
+            yield Scope(
+                "a window that a channel shares with a consumer that fills none",
+                orders[:1],
+                messages=2,
+                consumers=2,
+                kinds=(Kind("acknowledge"), Kind(fills_none)),
+                pools=(Credit(0), Credit(1)),
+                settlements=(),
+            )
     if {"channel", "bytes"} <= {*claims.credit} and takes:
         yield Scope(
             "a window of bytes that a channel shares",
