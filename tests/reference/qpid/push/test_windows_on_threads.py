@@ -150,14 +150,14 @@ def test_what_is_claimed_beyond_the_core_is_kept_on_threads(parallel: Parallel) 
 
 
 FAULTS = {
-    "who begins to wait does not look again": (
+    "a consumer that begins to wait does not look again": (
         Edit(
             "qpid/push/delivery.py",
             "    if before is not entry and not entry.is_available():\n",
             "    if before is not entry and not queue.name:\n",
         ),
         "quiescence",
-        "who has just come",
+        "that has just come",
     ),
     "room that was taken in vain is kept": (
         Edit(
