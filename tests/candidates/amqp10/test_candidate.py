@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
     from brokerproof.spec.protocol.operations import ConsumeMode
 
+# RabbitMQ 3.10 ends a session after an attach, once in 10,000 (docs/findings/rabbitmq.md).
+pytestmark = pytest.mark.flaky(reruns=2, only_rerun="amqp:internal-error")
+
 
 @pytest.fixture(scope="module")
 def url(rabbitmq: PrivateRabbitMQ) -> Iterator[str]:
