@@ -66,9 +66,12 @@ class Evidence(Coverage):
     under_way: str = ""
 
     def keep(self, found: Counterexample) -> None:
-        """Keep a counterexample unless a shorter one of the same requirement is known."""
+        """Keep a counterexample unless a better one of the same requirement is known.
+
+        A shorter one is better, and among equally short ones a certified one.
+        """
         known = self.broken.get(found.requirement)
-        if known is None or len(found.steps) < len(known.steps):
+        if known is None or _goodness(found) < _goodness(known):
             self.broken[found.requirement] = found
 
     def merge(self, other: Evidence) -> None:
@@ -85,6 +88,10 @@ class Evidence(Coverage):
         """Return the operations that had to succeed and were never answered `ok`."""
         asked = {name for name, _ in self.outcomes}
         return sorted(name for name in asked if not self.outcomes[name, True])
+
+
+def _goodness(found: Counterexample) -> tuple[int, bool]:
+    return len(found.steps), found.certificate.grade == "not certified"
 
 
 def is_claimed(requirement: Requirement, claims: Capabilities, offered: frozenset[str]) -> bool:

@@ -46,8 +46,8 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-SHORT_WALK, LONG_WALK = 2, 5
-"""A walk gets so many times the operations of the sequences before it: it repeats no beginnings.
+BRIEF_WALK, SHORT_WALK, LONG_WALK = 1, 2, 5
+"""A walk gets so many times the operations of a scope's sequences: it repeats no beginnings.
 
 Every scope is walked a little before the first is walked for long: most faults need little.
 """
@@ -80,18 +80,21 @@ def run_exhaustive(run: GateRun) -> None:
         if not (scope.crashes and run.subject.crashable is not None)
     ]
     jobs = 1 if run.subject.holds_something else run.jobs
-    early = _Early([], [])
+    early, mixed = _Early([], []), mixed_scopes(claims)
     for first in (*FIRST_OPERATIONS, None):
+        if first is None and isinstance(copier, Copier):
+            _walk_on(run, mixed, BRIEF_WALK, jobs)
         if first is None or isinstance(copier, Copier):
             while scopes and not run.clock.reason():
                 done, copier = _search_scopes(run, scopes, copier, jobs, early, first)
                 scopes = scopes[done:]
             scopes, early.copied = early.copied, []
     deeper = early.played
-    mixed = mixed_scopes(claims)
     # What short sequences show in any scope is found before the long walks begin.
     walks: list[tuple[Sequence[Scope], int]]
     walks = [(deeper, SHORT_WALK), (mixed, LONG_WALK), (deeper, LONG_WALK)]
+    if deeper:
+        walks.insert(0, (mixed, BRIEF_WALK))
     if run.subject.wire is not None:
         walks = [(deeper, WIRE_WALK), (mixed, WIRE_WALK)]
     for each, share in walks:

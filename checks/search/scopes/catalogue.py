@@ -8,11 +8,12 @@ the number of states grows with every other. Scopes about consumers and their wi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.search.scopes.job_scopes import scopes_of_jobs
-from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.checks.search.scopes.scope import NUMBERS, TEXTS, Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
 from brokerproof.spec.messages import (
     Credit,
@@ -266,6 +267,16 @@ def _scopes_of_queues(
             settlements=("release",),
             purges=True,
         )
+        if "messages" in claims.credit and "acknowledge" in claims.modes:
+            yield Scope(
+                "a purge beside a consumer with a window",
+                orders,
+                messages=3,
+                consumers=1,
+                kinds=(Kind("acknowledge", 1),),
+                settlements=("acknowledge",),
+                purges=True,
+            )
     if claims.delete:
         yield Scope(
             "queues that are deleted",
@@ -377,21 +388,32 @@ def _scopes_of_messages(
 ) -> Iterator[Scope]:
     browsers = (Kind("browse"),) if claims.browse else ()
     subscribers = () if gets else tuple(Kind(m) for m in claims.modes if m != "browse")[:1]
-    # As text, the second key would sort first.
-    keys = tuple(Payload(properties=(("k", key),)) for key in (2, 10))
     if claims.clock:
         yield from _scopes_of_the_clock(claims, orders, gets)
     for order in _other_orders(claims):
-        yield Scope(
+        by_key = Scope(
             f"a queue of order {order.__struct_config__.tag}",
             (order,),
             messages=3,
-            payloads=keys,
+            payloads=(*NUMBERS, *((Payload(),) if isinstance(order, LastValue) else ())),
             consumers=1,
             kinds=(*browsers, *subscribers),
             gets=gets,
             settlements=("acknowledge", "release"),
         )
+        yield by_key
+        if isinstance(order, Sorted):
+            yield replace(by_key, name="a queue sorted by texts", messages=2, payloads=TEXTS)
+    yield Scope(
+        "empty messages",
+        orders,
+        messages=2,
+        payloads=(Payload(size=0),),
+        consumers=1,
+        kinds=tuple(kind for kind in kinds_for(claims) if kind.credit != 2),
+        gets=gets,
+        settlements=("acknowledge", "release"),
+    )
     if claims.parks:
         yield Scope(
             "publishes that are parked",

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 
 from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
 from brokerproof.spec.messages import Credit, Order, PropertyValue
@@ -122,6 +124,16 @@ def scopes_of_consumers(
             + subscribers,
         )
         yield _scope_of_values(orders, subscribers or (Kind("browse"),))
+        yield Scope(
+            "two consumers with one selector",
+            orders,
+            messages=2,
+            payloads=(Payload(properties=red),),
+            consumers=2,
+            kinds=tuple(replace(kind, selector=red) for kind in subscribers),
+            settlements=("release",),
+            cancels=True,
+        )
     if claims.consumer_priority and subscribers:
         kind = subscribers[0].mode
         yield Scope(
@@ -172,6 +184,32 @@ def _scopes_of_special_consumers(
             kinds=tuple(dict.fromkeys((Kind(subscribers[0].mode, window), subscribers[0]))),
             gets=gets,
             flushes=True,
+        )
+    for kind in subscribers:
+        yield from _scopes_of_two_options(claims, orders, kind, window)
+
+
+def _scopes_of_two_options(
+    claims: Capabilities, orders: tuple[Order, ...], plain: Kind, window: int | None
+) -> Iterator[Scope]:
+    """Yield the scope of a consumer with every two options that are claimed, if there are two."""
+    red = (("colour", "red"),)
+    options = [
+        *([replace(plain, selector=red)] if claims.selectors else []),
+        *([replace(plain, priority=1)] if claims.consumer_priority else []),
+        *([replace(plain, auto_close=True)] if claims.auto_close else []),
+        *([replace(plain, exclusive=True)] if claims.exclusive else []),
+        *([replace(plain, credit=window)] if window and plain.mode == "acknowledge" else []),
+    ]
+    if len(options) > 1:
+        yield Scope(
+            "a consumer with two options",
+            orders,
+            messages=2,
+            payloads=(Payload(), *([Payload(properties=red)] if claims.selectors else [])),
+            consumers=1,
+            kinds=tuple(one.with_options_of(other) for one, other in combinations(options, 2)),
+            settlements=("acknowledge",),
         )
 
 

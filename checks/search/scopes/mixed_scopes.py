@@ -14,16 +14,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.checks.search.scopes.scope import NUMBERS, TEXTS, Kind, Payload, Scope
 from brokerproof.spec.messages import Credit, Fifo, LastValue, Order, Priority, Sorted, Unordered
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 FEATURES_TOGETHER: Final = 5
 PAYLOADS_MAX: Final = 4
 COLOURS: Final = ((("colour", "red"),), (("colour", "blue"),))
-KEYS: Final = (2, 10)
-TEXTS: Final = ("2", "10")
-"""The same keys in the other order."""
 
 Feature: TypeAlias = Callable[[Scope], Scope]
 
@@ -101,15 +98,14 @@ def _of_orders(claims: Capabilities) -> Iterator[tuple[str, Feature]]:
 
         return added
 
-    numbers, texts = ([Payload(properties=(("k", key),)) for key in k] for k in (KEYS, TEXTS))
     if "priority" in claims.orders:
         order = Priority(min(3, claims.priority_levels))
         yield "order: priority", ordered(order, (Payload(0), Payload(9)))
     if "sorted" in claims.orders:
-        yield "order: sorted by numbers", ordered(Sorted("k"), numbers)
-        yield "order: sorted by texts", ordered(Sorted("k"), texts)
+        yield "order: sorted by numbers", ordered(Sorted("k"), NUMBERS)
+        yield "order: sorted by texts", ordered(Sorted("k"), TEXTS)
     if "last_value" in claims.orders:
-        yield "order: last value", ordered(LastValue("k"), (*numbers, Payload()))
+        yield "order: last value", ordered(LastValue("k"), (*NUMBERS, Payload()))
 
 
 def _of_queues(claims: Capabilities) -> Iterator[tuple[str, Feature]]:

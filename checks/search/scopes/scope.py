@@ -115,6 +115,14 @@ class Payload:
         )
 
 
+def _with_keys(*keys: int | str) -> tuple[Payload, ...]:
+    return tuple(Payload(properties=(("k", key),)) for key in keys)
+
+
+NUMBERS, TEXTS = _with_keys(2, 10), _with_keys("2", "10")
+"""Messages with keys that sort in one order as numbers, and in the other one as texts."""
+
+
 @dataclass(frozen=True)
 class Scope:
     """A small world; every sequence of its moves, of any length, is a behaviour to be judged.

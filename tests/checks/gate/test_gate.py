@@ -13,6 +13,7 @@ import pytest
 
 from brokerproof.checks.gate import exhaustive
 from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers import watchdog
@@ -165,16 +166,29 @@ def test_first_passes_over_all_scopes_leave_no_trace_in_the_report(
     assert (verdict(reports[0], "fifo-order").outcome is Outcome.KEPT) == (candidate is Box)
 
 
+def operations_to(fault_id: str, operations: int) -> int:
+    """Return how many operations find a planted fault, with so many for each scope."""
+    fault = faults()[fault_id]
+    budget = Budget(operations=operations, examples=0)
+    hunted = hunt(subject_of(fault), budget, 0, frozenset((fault.requirement,)))
+    assert hunted.is_found
+    return hunted.operations
+
+
+def test_a_brief_walk_finds_what_takes_two_features_before_the_scopes_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", ())
+    claims = faults()["a-channel-has-one-limit"].faulty()().hello().capabilities
+    walk = 2_000 * exhaustive.BRIEF_WALK // exhaustive.OUTSIDE_PART
+    assert operations_to("a-channel-has-one-limit", 2_000) < len(mixed_scopes(claims)) * walk
+
+
 def test_a_first_pass_finds_what_shows_soon_before_a_scope_is_searched_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = []
-    for passes in ((), exhaustive.FIRST_OPERATIONS):
-        monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", passes)
-        fault = faults()["purge-drops-acquired"]
-        budget = Budget(operations=3_000, examples=0)
-        hunted = hunt(subject_of(fault), budget, 0, frozenset((fault.requirement,)))
-        assert hunted.is_found
-        made.append(hunted.operations)
-    without, with_ = made
+    monkeypatch.setattr(exhaustive, "mixed_scopes", lambda _: ())  # their walk finds it, too
+    with_ = operations_to("purge-drops-acquired", 3_000)
+    monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", ())
+    without = operations_to("purge-drops-acquired", 3_000)
     assert with_ < without / 3
