@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, assert_never
 
-from brokerproof.reference.front.consumers import CONSUME_MODES, GET_MODES, Consumer
+from brokerproof.reference.front.consumers import CONSUME_MODES, GET_MODES, Consumer, Terms
 from brokerproof.reference.front.credit import ChannelWindow, Window, is_window
 from brokerproof.reference.front.outbox import Executor, Outbox
 from brokerproof.reference.front.refusals import no_window, refused, unsupported
@@ -309,7 +309,7 @@ class Broker:
             return refused(f"consumer {operation.consumer!r} is in use")
         if not is_window(operation.credit.messages, operation.credit.bytes):
             return no_window(operation.credit)
-        subscription = queue.new_subscription(
+        terms = Terms(
             consumer=operation.consumer,
             channel=operation.channel,
             mode=CONSUME_MODES[operation.mode],
@@ -320,6 +320,7 @@ class Broker:
             # An empty selector matches every message.
             selector=operation.selector or None,
         )
+        subscription = queue.new_subscription(terms)
         window = self.channels.get(operation.channel)
         if window is not None:
             subscription.share(window, queue)

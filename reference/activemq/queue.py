@@ -26,7 +26,7 @@ from brokerproof.reference.activemq.memory.references import Reference, Stored
 from brokerproof.reference.activemq.pending_lists import DispatchPendingList
 from brokerproof.reference.activemq.storage import CursorStorage
 from brokerproof.reference.activemq.subscribers import GROUP_MAPS, Subscribers
-from brokerproof.reference.front.consumers import RankedConsumer
+from brokerproof.reference.front.consumers import RankedConsumer, Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.ranked_queue import RankedQueue
 from brokerproof.spec.messages import Priority, level_of
@@ -371,9 +371,7 @@ class CursorQueue(RankedQueue[Reference]):
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Give the first message to a `get`, ahead of all consumers in line."""
-        subscriber = self.new_subscription(
-            consumer=None, channel=channel, mode=mode, credit=Window(1)
-        )
+        subscriber = self.new_subscription(Terms(channel, mode, Window(1)))
         subscriber.open()
         self._give_what_is_late()
         first = self.pending.first()

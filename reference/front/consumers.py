@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from brokerproof.reference.front.credit import ChannelWindow, Served, Window
     from brokerproof.spec.messages import Message
-    from brokerproof.spec.protocol.operations import ConsumeMode, GetMode
+    from brokerproof.spec.protocol.operations import ConsumeMode, GetMode, Selector
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +52,25 @@ CONSUME_MODES: Mapping[ConsumeMode, Mode] = {
     "browse": BROWSE,
 }
 GET_MODES: Mapping[GetMode, Mode] = {"acknowledge": ACKNOWLEDGE, "automatic": GET_AUTOMATIC}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """What a client subscribed with, or (with `consumer` None) what one `get` takes.
+
+    `credit` is its own window. An `exclusive` consumer has its queue for itself; an `auto_close`
+    one leaves when no message is left for it; one with a `selector` wants only matching messages;
+    one with a higher `priority` is served first.
+    """
+
+    channel: str
+    mode: Mode
+    credit: Window
+    consumer: str | None = None
+    auto_close: bool = False
+    exclusive: bool = False
+    priority: int = 0
+    selector: Selector | None = None
 
 
 class ConsumerState(enum.Enum):
@@ -93,10 +112,7 @@ class Held(Protocol):
 class Consumer:
     """One consumer of one queue, or (with `consumer` None) one `get`.
 
-    `credit` is its own window; `shared` is the window of its channel, if one was set. An
-    `exclusive` consumer has its queue for itself.
-
-    A closed consumer never changes again.
+    `shared` is the window of its channel, if one was set. A closed consumer never changes again.
     """
 
     __slots__ = (
@@ -111,22 +127,13 @@ class Consumer:
         "state",
     )
 
-    def __init__(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        queue: str,
-        mode: Mode,
-        credit: Window,
-        exclusive: bool = False,
-    ) -> None:
-        self.consumer = consumer
-        self.channel = channel
+    def __init__(self, queue: str, terms: Terms) -> None:
+        self.consumer = terms.consumer
+        self.channel = terms.channel
         self.queue = queue
-        self.mode = mode
-        self.credit = credit
-        self.exclusive = exclusive
+        self.mode = terms.mode
+        self.credit = terms.credit
+        self.exclusive = terms.exclusive
         self.shared: AtomicReference[ChannelWindow | None] = AtomicReference(None)
         self.state = AtomicReference(NEW)
         self.send_lock = Lock()
@@ -229,30 +236,13 @@ class Consumer:
 
 
 class RankedConsumer(Consumer):
-    """A consumer with a priority; a higher `priority` is served first."""
+    """A consumer with a priority."""
 
     __slots__ = ("priority",)
 
-    def __init__(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        queue: str,
-        mode: Mode,
-        credit: Window,
-        exclusive: bool = False,
-        priority: int = 0,
-    ) -> None:
-        super().__init__(
-            consumer=consumer,
-            channel=channel,
-            queue=queue,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-        )
-        self.priority = priority
+    def __init__(self, queue: str, terms: Terms) -> None:
+        super().__init__(queue, terms)
+        self.priority = terms.priority
 
     def fingerprint(self) -> Hashable:
         """Return a value that is equal for consumers that behave alike."""

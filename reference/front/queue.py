@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
 
-    from brokerproof.reference.front.consumers import Mode
-    from brokerproof.reference.front.credit import Window
+    from brokerproof.reference.front.consumers import Mode, Terms
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.messages import Message, Order
-    from brokerproof.spec.protocol.operations import Declare, Selector
+    from brokerproof.spec.protocol.operations import Declare
 
 HeldT = TypeVar("HeldT", bound=Held)
 ConsumerT = TypeVar("ConsumerT", bound=Consumer)
@@ -62,18 +61,7 @@ class FrontQueue(ABC, Generic[HeldT, ConsumerT]):
         """Do the work that is due because time has passed."""
 
     @abstractmethod
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> ConsumerT:
+    def new_subscription(self, terms: Terms) -> ConsumerT:
         """Return a consumer of this queue; `subscribe` registers it."""
 
     @abstractmethod

@@ -12,9 +12,7 @@ from brokerproof.reference.front.consumers import RankedConsumer
 from brokerproof.reference.front.queue import FrontQueue, HeldT
 
 if TYPE_CHECKING:
-    from brokerproof.reference.front.consumers import Mode
-    from brokerproof.reference.front.credit import Window
-    from brokerproof.spec.protocol.operations import Selector
+    from brokerproof.reference.front.consumers import Terms
 
 
 class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
@@ -25,30 +23,11 @@ class RankedQueue(FrontQueue[HeldT, RankedConsumer]):
     def housekeep(self) -> None:
         """Do nothing: these queues have no clock."""
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> RankedConsumer:
+    def new_subscription(self, terms: Terms) -> RankedConsumer:
         """Return a consumer; `subscribe` puts it in line."""
-        assert not auto_close, "here no consumer closes itself"
-        assert selector is None, "here every consumer wants everything"
-        return RankedConsumer(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-            priority=priority,
-        )
+        assert not terms.auto_close, "here no consumer closes itself"
+        assert terms.selector is None, "here every consumer wants everything"
+        return RankedConsumer(self.name, terms)
 
     def flush(self, subscription: RankedConsumer) -> None:
         """Do nothing: a consumer with room has been served already."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from brokerproof.reference.front.consumers import Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.qpid.pull.consumer_lists import ConsumerLists
 from brokerproof.reference.qpid.pull.consumers import HIGHEST_PRIORITY, QueueConsumer
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.qpid.push.subscriptions import Subscription
     from brokerproof.reference.shared.clock import Times
     from brokerproof.spec.messages import Message, Order
-    from brokerproof.spec.protocol.operations import Selector
 
 
 class PullQueue(Queue):
@@ -71,34 +71,13 @@ class PullQueue(Queue):
             self._let_go_on_before(entry)
             self._notify_consumers(entry)
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> QueueConsumer:
+    def new_subscription(self, terms: Terms) -> QueueConsumer:
         """Return a consumer with its pointer at the head, and its target; both are inactive."""
-        made = QueueConsumer(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            pointer=self.make_pointer(self.entries.get_head()),
-            auto_close=auto_close,
-            exclusive=exclusive,
-            selector=selector,
-        )
+        made = QueueConsumer(self.name, terms, self.make_pointer(self.entries.get_head()))
         made.declines = AtomicFlag()
         made.node = AtomicReference(None)
-        made.priority = priority
-        made.target = ConsumerTarget(self.clients.session(channel))
+        made.priority = terms.priority
+        made.target = ConsumerTarget(self.clients.session(terms.channel))
         made.all_queues = (self.name,)
         return made
 
@@ -130,14 +109,16 @@ class PullQueue(Queue):
     def beside(self, first: QueueConsumer) -> QueueConsumer:
         """Return a consumer of this queue for the target of a consumer of another queue."""
         made = self.new_subscription(
-            consumer=first.consumer,
-            channel=first.channel,
-            mode=first.mode,
-            credit=first.credit,
-            auto_close=first.auto_close,
-            exclusive=first.exclusive,
-            priority=first.priority,
-            selector=first.selector,
+            Terms(
+                first.channel,
+                first.mode,
+                first.credit,
+                first.consumer,
+                first.auto_close,
+                first.exclusive,
+                first.priority,
+                first.selector,
+            )
         )
         made.target = first.target
         made.shared = first.shared
@@ -151,9 +132,7 @@ class PullQueue(Queue):
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Deliver at most one message to a temporary consumer; return whether there was one."""
-        consumer = self.new_subscription(
-            consumer=None, channel=channel, mode=mode, credit=Window(1), priority=HIGHEST_PRIORITY
-        )
+        consumer = self.new_subscription(Terms(channel, mode, Window(1), priority=HIGHEST_PRIORITY))
         with consumer.io_thread():
             self._open(consumer.target, [(self, consumer)])
             was_sent = consumer.target.send_next_message()

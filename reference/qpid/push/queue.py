@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from brokerproof.reference.front.consumers import Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.queue import FrontQueue
 from brokerproof.reference.qpid.push.delivery import (
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from brokerproof.reference.front.outbox import Executor, Outbox
     from brokerproof.reference.qpid.push.pointers import Pointer
     from brokerproof.reference.shared.clock import Times
-    from brokerproof.spec.protocol.operations import Selector
 
 
 class Queue(FrontQueue[QueueEntry, Subscription]):
@@ -142,32 +142,11 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
         """Note that the entry at which a subscription waits has gone."""
         self.deliver_async()
 
-    def new_subscription(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        mode: Mode,
-        credit: Window,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        priority: int = 0,
-        selector: Selector | None = None,
-    ) -> Subscription:
+    def new_subscription(self, terms: Terms) -> Subscription:
         """Return a subscription with its pointer at the head; `subscribe` registers it."""
-        assert priority == 0, "here all consumers are offered messages in turn"
-        return Subscription(
-            consumer=consumer,
-            channel=channel,
-            queue=self.name,
-            mode=mode,
-            credit=credit,
-            pointer=self.make_pointer(self.entries.get_head()),
-            auto_close=auto_close,
-            exclusive=exclusive,
-            selector=selector,
-            stealable=self.steals,
-        )
+        assert terms.priority == 0, "here all consumers are offered messages in turn"
+        pointer = self.make_pointer(self.entries.get_head())
+        return Subscription(self.name, terms, pointer, stealable=self.steals)
 
     def subscribe(self, subscription: Subscription, others: Sequence[Queue] = ()) -> bool:
         """Register a consumer and start the delivery to it; return whether it was accepted.
@@ -219,9 +198,7 @@ class Queue(FrontQueue[QueueEntry, Subscription]):
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Deliver at most one message to a temporary subscription; return whether there was one."""
-        subscription = self.new_subscription(
-            consumer=None, channel=channel, mode=mode, credit=Window(1)
-        )
+        subscription = self.new_subscription(Terms(channel, mode, Window(1)))
         subscription.open()
         self.subscriptions.add(subscription)
         flush_subscription(self, subscription, MAX_ASYNC_DELIVERIES)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from brokerproof.reference.front.consumers import Consumer, Mode
+from brokerproof.reference.front.consumers import Consumer
 from brokerproof.reference.qpid.push.entries import EntryState, Phase, QueueEntry
 from brokerproof.reference.shared.atomics import AtomicReference
 
 if TYPE_CHECKING:
-    from brokerproof.reference.front.credit import Window
+    from brokerproof.reference.front.consumers import Terms
     from brokerproof.reference.qpid.push.pointers import Pointer
     from brokerproof.spec.messages import Message, PropertyValue
     from brokerproof.spec.protocol.operations import Selector
@@ -42,30 +42,12 @@ class Subscription(Consumer):
     )
 
     def __init__(
-        self,
-        *,
-        consumer: str | None,
-        channel: str,
-        queue: str,
-        mode: Mode,
-        credit: Window,
-        pointer: Pointer,
-        auto_close: bool = False,
-        exclusive: bool = False,
-        selector: Selector | None = None,
-        stealable: bool = False,
+        self, queue: str, terms: Terms, pointer: Pointer, *, stealable: bool = False
     ) -> None:
-        super().__init__(
-            consumer=consumer,
-            channel=channel,
-            queue=queue,
-            mode=mode,
-            credit=credit,
-            exclusive=exclusive,
-        )
+        super().__init__(queue, terms)
         self.pointer = pointer
-        self.auto_close = auto_close
-        self.selector = selector
+        self.auto_close = terms.auto_close
+        self.selector = terms.selector
         self.awaits: AtomicReference[QueueEntry | None] = AtomicReference(None)
         self.owning_state = EntryState(Phase.ACQUIRED, self)
         self.stealable_state = (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from brokerproof.reference.front.consumers import RankedConsumer
+from brokerproof.reference.front.consumers import RankedConsumer, Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.ranked_queue import RankedQueue
 from brokerproof.reference.rabbitmq.disk.records import ID_BYTES
@@ -177,9 +177,7 @@ class QueueProcess(RankedQueue[HandedOut]):
 
     def get(self, channel: str, mode: Mode) -> bool:
         """Deliver the first message to a `get`, ahead of all consumers in line."""
-        subscriber = self.new_subscription(
-            consumer=None, channel=channel, mode=mode, credit=Window(1)
-        )
+        subscriber = self.new_subscription(Terms(channel, mode, Window(1)))
         subscriber.open()
         found = self._fetch_for(subscriber)
         subscriber.close()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerproof.reference.front.consumers import ACKNOWLEDGE, BROWSE
+from brokerproof.reference.front.consumers import ACKNOWLEDGE, BROWSE, Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.front.outbox import Executor, Outbox
 from brokerproof.reference.qpid.pull import node_list
@@ -42,9 +42,7 @@ def consumer(priority: int = 0, *, browses: bool = False) -> QueueConsumer:
     )
     name = f"c{next(NUMBERS)}"
     mode = BROWSE if browses else ACKNOWLEDGE
-    return queue.new_subscription(
-        consumer=name, channel=name, mode=mode, credit=Window(None), priority=priority
-    )
+    return queue.new_subscription(Terms(name, mode, Window(None), name, priority=priority))
 
 
 def state_of(one: QueueConsumer) -> NodeState:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokerproof.reference.front.consumers import ACKNOWLEDGE
+from brokerproof.reference.front.consumers import ACKNOWLEDGE, Terms
 from brokerproof.reference.front.credit import Window
 from brokerproof.reference.qpid.push.entries import (
     ACQUIRED_BY_QUEUE,
@@ -169,14 +169,8 @@ def test_only_the_owner_releases_or_deletes_an_acquired_entry() -> None:
 
 
 def subscription(name: str) -> Subscription:
-    return Subscription(
-        consumer=name,
-        channel="ch0",
-        queue="q",
-        mode=ACKNOWLEDGE,
-        credit=Window(None),
-        pointer=ReleasedPointer(StandardEntryList().get_head()),
-    )
+    terms = Terms("ch0", ACKNOWLEDGE, Window(None), name)
+    return Subscription("q", terms, ReleasedPointer(StandardEntryList().get_head()))
 
 
 @settings(max_examples=200)
