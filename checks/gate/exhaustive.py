@@ -46,10 +46,10 @@ WALKS_ATTRIBUTED = 3
 """So many walks of a requirement are cut, the shortest first: a walk is long, and each try takes
 time."""
 
-BRIEF_WALK, SHORT_WALK, LONG_WALK = 1, 2, 5
+BRIEF_WALK, LONG_WALK = 1, 5
 """A walk gets so many times the operations of a scope's sequences: it repeats no beginnings.
 
-Every scope is walked a little before the first is walked for long: most faults need little.
+Every scope is walked briefly before the first is walked for long: most faults need little.
 """
 
 WIRE_WALK = 1
@@ -90,11 +90,10 @@ def run_exhaustive(run: GateRun) -> None:
                 scopes = scopes[done:]
             scopes, early.copied = early.copied, []
     deeper = early.played
-    # What short sequences show in any scope is found before the long walks begin.
-    walks: list[tuple[Sequence[Scope], int]]
-    walks = [(deeper, SHORT_WALK), (mixed, LONG_WALK), (deeper, LONG_WALK)]
+    # What short sequences show in any scope is found before the walks begin.
+    walks: list[tuple[Sequence[Scope], int]] = [(mixed, LONG_WALK), (deeper, LONG_WALK)]
     if deeper:
-        walks.insert(0, (mixed, BRIEF_WALK))
+        walks.insert(0, ((*deeper, *mixed), BRIEF_WALK))
     if run.subject.wire is not None:
         walks = [(deeper, WIRE_WALK), (mixed, WIRE_WALK)]
     for each, share in walks:
