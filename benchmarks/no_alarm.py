@@ -26,7 +26,7 @@ from brokerproof.checks.verdicts import Outcome
 from brokerproof.spec.requirements import Level, catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -53,22 +53,27 @@ def sound_candidates(jobs: str) -> list[str]:
     ]
 
 
-def accused(address: str, budget: Budget, seeds: Sequence[int]) -> tuple[int, list[str]]:
-    """Return how many operations a candidate did, and what was called broken with which seed."""
+def accused(address: str, budget: Budget, seeds: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
+    """Yield for each seed how many operations a candidate did, and what was called broken.
+
+    Raises `KeyboardInterrupt` after Ctrl-C, which the gate takes for the end of one seed.
+    """
     subject = open_subject(address)
-    operations, found = 0, []
     try:
         for seed in seeds:
             report = run_gate(subject, catalogue(), budget, seed)
-            operations += sum(stage.operations for stage in report.stages)
-            found += [
-                f"{each.requirement.id} (seed {seed})"
-                for each in report.verdicts
-                if each.outcome is Outcome.BROKEN and each.requirement.level is Level.MUST
-            ]
+            if report.interrupted:
+                raise KeyboardInterrupt
+            yield (
+                sum(stage.operations for stage in report.stages),
+                [
+                    f"{each.requirement.id} (seed {seed})"
+                    for each in report.verdicts
+                    if each.outcome is Outcome.BROKEN and each.requirement.level is Level.MUST
+                ],
+            )
     finally:
         subject.close()
-    return operations, found
 
 
 def main() -> None:
@@ -81,18 +86,26 @@ def main() -> None:
     asked = parser.parse_args()
     budget = replace(EFFORTS[asked.effort], operations=1, depth=0, interleavings=5)
     seeds = range(asked.first, asked.first + asked.seeds)
-    alarms = 0
+    alarms = False
     with tempfile.TemporaryDirectory() as folder:
         for address in asked.candidates or sound_candidates(f"{folder}/jobs.db"):
-            operations, found = accused(address, budget, seeds)
-            alarms += bool(found)
-            said = ", ".join(found) or "no alarm"
-            print(
-                f"{Path(address).name}: {asked.effort}, seeds {seeds[0]} to {seeds[-1]}, "
-                f"{operations} operations: {said}",
-                flush=True,
-            )
-    sys.exit(1 if alarms else 0)
+            done: list[tuple[int, list[str]]] = []
+            try:
+                done.extend(accused(address, budget, seeds))
+            except KeyboardInterrupt:
+                sys.exit("interrupted: " + _told(address, asked, done))
+            print(_told(address, asked, done), flush=True)
+            alarms |= any(found for _, found in done)
+    sys.exit(alarms)
+
+
+def _told(address: str, asked: argparse.Namespace, done: Sequence[tuple[int, list[str]]]) -> str:
+    operations = sum(each for each, _ in done)
+    said = ", ".join(name for _, found in done for name in found) or "no alarm"
+    return (
+        f"{Path(address).name}: {asked.effort}, {len(done)} seeds from {asked.first} on, "
+        f"{operations} operations: {said}"
+    )
 
 
 if __name__ == "__main__":
