@@ -49,11 +49,9 @@ time."""
 BRIEF_WALK, LONG_WALK = 1, 5
 """A walk gets so many times the operations of a scope's sequences: it repeats no beginnings.
 
-Every scope is walked briefly before the first is walked for long: most faults need little.
+Every scope is walked briefly before the first is walked for long: most faults need little. On the
+wire, where each operation takes longer still, there are only brief walks.
 """
-
-WIRE_WALK = 1
-"""The same on the wire, where each operation takes longer still."""
 
 FIRST_OPERATIONS = (100, 1_000)
 """With copies, each scope is searched by so many operations before any is searched further.
@@ -73,6 +71,7 @@ def run_exhaustive(run: GateRun) -> None:
     candidate, _ = run.subject.fresh()
     copier = copier_of(candidate) if run.subject.in_process else "it is not ours"
     claims, ours = run.subject.hello.capabilities, run.subject.in_process
+    on_wire = run.subject.wire is not None
     scopes = [
         scope
         for scope in scopes_for(claims, in_process=ours, on_disk=isinstance(candidate, OnDisk))
@@ -91,13 +90,10 @@ def run_exhaustive(run: GateRun) -> None:
             scopes, early.copied = early.copied, []
     deeper = early.played
     # What short sequences show in any scope is found before the walks begin.
-    walks: list[tuple[Sequence[Scope], int]] = [(mixed, LONG_WALK), (deeper, LONG_WALK)]
-    if deeper:
-        walks.insert(0, ((*deeper, *mixed), BRIEF_WALK))
-    if run.subject.wire is not None:
-        walks = [(deeper, WIRE_WALK), (mixed, WIRE_WALK)]
-    for each, share in walks:
-        _walk_on(run, each, share, jobs)
+    if deeper or on_wire:
+        _walk_on(run, (*deeper, *mixed), BRIEF_WALK, jobs)
+    if not on_wire:
+        _walk_on(run, (*mixed, *deeper), LONG_WALK, jobs)
 
 
 class _Searched(NamedTuple):

@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias, get_args
 
 from brokerproof.checks.search.scopes.invalid_operations import invalid_operations
 from brokerproof.checks.search.scopes.scope import (
+    BLUE,
+    RED,
     Kind,
     Payload,
     Properties,
@@ -255,8 +257,8 @@ def kinds_beyond(claims: Capabilities) -> Iterator[Kind]:
     """Yield the kinds of consumers that need more than the core."""
     for mode in claims.modes:
         if claims.selectors:
-            yield Kind(mode, selector=(("colour", "red"),))
-            yield Kind(mode, selector=(("colour", "blue"),))
+            yield Kind(mode, selector=RED)
+            yield Kind(mode, selector=BLUE)
         if claims.consumer_priority and mode != "browse":
             yield Kind(mode, priority=1)
         if claims.auto_close:

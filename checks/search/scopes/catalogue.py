@@ -13,7 +13,7 @@ from dataclasses import replace
 from brokerproof.checks.search.scopes.consumer_scopes import scopes_of_consumers, scopes_of_windows
 from brokerproof.checks.search.scopes.crash_scopes import scopes_of_crashes, scopes_of_what_persists
 from brokerproof.checks.search.scopes.job_scopes import scopes_of_jobs
-from brokerproof.checks.search.scopes.scope import NUMBERS, TEXTS, Kind, Payload, Scope
+from brokerproof.checks.search.scopes.scope import NUMBERS, RED, TEXTS, Kind, Payload, Scope
 from brokerproof.checks.trace.moves import SettlementName
 from brokerproof.spec.messages import (
     Credit,
@@ -227,13 +227,12 @@ def _priority_scopes(
         closes=False,
     )
     if kinds:
-        red = (("colour", "red"),)
-        selecting = (Kind(kinds[-1].mode, selector=red),) if claims.selectors else ()
+        selecting = (Kind(kinds[-1].mode, selector=RED),) if claims.selectors else ()
         yield Scope(
             "returns to two consumers among priorities",
             orders[-1:],
             messages=2,
-            payloads=(Payload(0, properties=red if selecting else ()), Payload(9)),
+            payloads=(Payload(0, properties=RED if selecting else ()), Payload(9)),
             consumers=2,
             kinds=(*kinds, *selecting),
             settlements=("release",),
@@ -271,10 +270,10 @@ def _scopes_of_queues(
             yield Scope(
                 "a purge beside a consumer with a window",
                 orders,
-                messages=3,
+                messages=2,
                 consumers=1,
                 kinds=(Kind("acknowledge", 1),),
-                settlements=("acknowledge",),
+                settlements=("release",),
                 purges=True,
             )
     if claims.delete:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from brokerproof.checks.search.scopes.scope import Kind, Payload, Scope
+from brokerproof.checks.search.scopes.scope import BLUE, RED, Kind, Payload, Scope
 from brokerproof.spec.messages import Credit, Order, PropertyValue
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.protocol.operations import GetMode
@@ -109,18 +109,17 @@ def scopes_of_consumers(
     subscribers = tuple(Kind(mode) for mode in claims.modes if mode != "browse")[:1]
     window = 1 if "messages" in claims.credit else None
     if claims.selectors and claims.modes:
-        red, blue = ((("colour", colour),) for colour in ("red", "blue"))
         yield Scope(
             "selectors",
             orders,
             messages=2,
             payloads=(
                 Payload(),
-                Payload(properties=red),
-                Payload(properties=blue),
+                Payload(properties=RED),
+                Payload(properties=BLUE),
             ),
             consumers=2,
-            kinds=tuple(Kind(mode, selector=red) for mode in claims.modes if mode != "automatic")
+            kinds=tuple(Kind(mode, selector=RED) for mode in claims.modes if mode != "automatic")
             + subscribers,
         )
         yield _scope_of_values(orders, subscribers or (Kind("browse"),))
@@ -128,9 +127,9 @@ def scopes_of_consumers(
             "two consumers with one selector",
             orders,
             messages=2,
-            payloads=(Payload(properties=red),),
+            payloads=(Payload(properties=RED),),
             consumers=2,
-            kinds=tuple(replace(kind, selector=red) for kind in subscribers),
+            kinds=tuple(replace(kind, selector=RED) for kind in subscribers),
             settlements=("release",),
             cancels=True,
         )
@@ -193,9 +192,8 @@ def _scopes_of_two_options(
     claims: Capabilities, orders: tuple[Order, ...], plain: Kind, window: int | None
 ) -> Iterator[Scope]:
     """Yield the scope of a consumer with every two options that are claimed, if there are two."""
-    red = (("colour", "red"),)
     options = [
-        *([replace(plain, selector=red)] if claims.selectors else []),
+        *([replace(plain, selector=RED)] if claims.selectors else []),
         *([replace(plain, priority=1)] if claims.consumer_priority else []),
         *([replace(plain, auto_close=True)] if claims.auto_close else []),
         *([replace(plain, exclusive=True)] if claims.exclusive else []),
@@ -206,7 +204,7 @@ def _scopes_of_two_options(
             "a consumer with two options",
             orders,
             messages=2,
-            payloads=(Payload(), *([Payload(properties=red)] if claims.selectors else [])),
+            payloads=(Payload(), *([Payload(properties=RED)] if claims.selectors else [])),
             consumers=1,
             kinds=tuple(one.with_options_of(other) for one, other in combinations(options, 2)),
             settlements=("acknowledge",),

@@ -14,13 +14,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from brokerproof.checks.search.scopes.scope import NUMBERS, TEXTS, Kind, Payload, Scope
+from brokerproof.checks.search.scopes.scope import BLUE, NUMBERS, RED, TEXTS, Kind, Payload, Scope
 from brokerproof.spec.messages import Credit, Fifo, LastValue, Order, Priority, Sorted, Unordered
 from brokerproof.spec.protocol.capabilities import Capabilities
 
 FEATURES_TOGETHER: Final = 5
 PAYLOADS_MAX: Final = 4
-COLOURS: Final = ((("colour", "red"),), (("colour", "blue"),))
 
 Feature: TypeAlias = Callable[[Scope], Scope]
 
@@ -180,12 +179,12 @@ def _of_consumers(claims: Capabilities, main: Kind) -> Iterator[tuple[str, Featu
         of_both = with_kind(replace(main, every_queue=True, credit=narrow))
         yield "consumers of both queues", lambda scope: replace(of_both(scope), queues=2)
     if claims.selectors:
-        select = with_kind(*(replace(main, selector=colour) for colour in COLOURS))
+        select = with_kind(*(replace(main, selector=colour) for colour in (RED, BLUE)))
 
         def selecting(scope: Scope) -> Scope:
             coloured = [
                 replace(payload, properties=(*payload.properties, *colour))
-                for colour in COLOURS
+                for colour in (RED, BLUE)
                 for payload in scope.payloads
             ]
             return replace(select(scope), payloads=(*scope.payloads, *coloured))

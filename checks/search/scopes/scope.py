@@ -46,6 +46,10 @@ def can_settle_by(how: SettlementName, claims: Capabilities) -> bool:
 
 Properties = tuple[tuple[str, PropertyValue], ...]
 
+RED: Properties = (("colour", "red"),)
+BLUE: Properties = (("colour", "blue"),)
+"""Properties of messages, and the selectors that want them."""
+
 
 @dataclass(frozen=True)
 class Kind:

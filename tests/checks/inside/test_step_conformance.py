@@ -179,11 +179,11 @@ def test_a_view_that_cannot_be_read_is_one_finding_and_the_run_goes_on() -> None
         """Shows places that there are not."""
 
     Spoils.shows = staticmethod(spoils)
-    report = report_on(Spoils, 200, 5)
+    report = report_on(Spoils, 300, 5)
     broken = [each for each in report.verdicts if each.outcome is Outcome.BROKEN]
     assert [each.requirement.id for each in broken] == [REQUIREMENT]
     assert "inspect of q0 showed " in broken[0].reason
-    assert all(stage.operations >= 20 for stage in report.stages if stage.name != "snapshot")
+    assert all(stage.operations > 20 for stage in report.stages if stage.name != "snapshot")
 
 
 def test_after_a_view_that_cannot_be_read_the_next_step_is_not_judged() -> None:
