@@ -176,7 +176,7 @@ def connect(address: Address, deadline: Deadline) -> Connection:
         raise CandidateUnavailable(
             str(address),
             what=_reason(error),
-            remedy="check that the broker runs and who may log in",
+            remedy="check that the broker runs and which users may log in",
         ) from error
     return connection
 

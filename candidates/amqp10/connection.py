@@ -250,7 +250,7 @@ def connect(address: Address, deadline: Deadline, host: str | None) -> Connectio
         raise CandidateUnavailable(
             str(address),
             what=_why(error),
-            remedy="check that the broker runs and who may log in",
+            remedy="check that the broker runs and which users may log in",
         ) from error
 
 

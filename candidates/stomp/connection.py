@@ -205,8 +205,8 @@ def connect(address: Address, deadline: Deadline, versions: Sequence[Version]) -
         raise CandidateUnavailable(
             str(address),
             what=_reason(error),
-            remedy="check that the broker runs, who may log in, and the virtual host, which is "
-            "the path of the address",
+            remedy="check that the broker runs, which users may log in, and the virtual host, "
+            "which is the path of the address",
         ) from error
 
 

@@ -199,7 +199,7 @@ class _Course:
                     raise CandidateUnavailable(
                         str(self.address),
                         what=f"a queue cannot be declared: {described(error)}",
-                        remedy="come as a user who may make queues there",
+                        remedy="log in as a user that may make queues there",
                     ) from error
                 notes.write(
                     Record(

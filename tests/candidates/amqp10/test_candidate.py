@@ -373,7 +373,7 @@ def refusal(url: str) -> str:
 
 @pytest.mark.rabbitmq
 def test_a_wrong_password_has_no_candidate(url: str) -> None:
-    assert "who may log in" in refusal(url.replace("guest:guest", "guest:secret"))
+    assert "which users may log in" in refusal(url.replace("guest:guest", "guest:secret"))
 
 
 @pytest.mark.rabbitmq
