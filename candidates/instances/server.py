@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 3
 ANSWER_S_MAX = 10.0
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 PORTS = 4
 """How many free ports each start is given: the first is the port of the protocol."""

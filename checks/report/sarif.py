@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-import msgspec
-
 from brokerproof.checks.report.folders import place_of_counterexample
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
@@ -186,8 +184,3 @@ def _notifications(record: VerdictFile) -> Iterator[Json]:
                 yield {"level": level, "message": {"text": visible(text)}}
     for complaint in record.complaints:
         yield {"level": "error", "message": {"text": visible(complaint)}}
-
-
-def results_of(content: bytes) -> list[Json]:
-    """Return the results in the content of a SARIF file."""
-    return [result for run in msgspec.json.decode(content)["runs"] for result in run["results"]]

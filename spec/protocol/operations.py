@@ -203,13 +203,3 @@ Operation: TypeAlias = (
 def name_of(operation: Operation) -> str:
     """Return the operation's name in the protocol, such as ``close_channel``."""
     return str(type(operation).__struct_config__.tag)
-
-
-def fields_of(operation: Operation) -> dict[str, object]:
-    """Return the operation's fields as plain values, without its name."""
-    plain = msgspec.to_builtins(operation)
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in plain.items()
-        if key != "op"
-    }

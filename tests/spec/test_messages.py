@@ -50,7 +50,6 @@ from brokerproof.spec.protocol.operations import (
     Reset,
     Restart,
     SetCredit,
-    fields_of,
     name_of,
 )
 
@@ -188,7 +187,6 @@ def test_an_operation_is_written_as_the_protocol_shows_it_and_read_again(
     assert msgspec.json.encode(operation).decode() == text
     assert msgspec.json.decode(text, type=Operation) == operation
     assert text.startswith(f'{{"op":"{name_of(operation)}"')
-    assert msgspec.json.decode(text) == {"op": name_of(operation), **fields_of(operation)}
 
 
 def test_every_operation_is_among_the_examples() -> None:

@@ -15,7 +15,6 @@ from brokerproof.checks.gate.gate import Budget, Report, run_gate
 from brokerproof.checks.gate.gate_run import EFFORTS, Clock, GateRun
 from brokerproof.checks.replay import Replay, rejudge, replay_on
 from brokerproof.checks.report.forms import write_report
-from brokerproof.checks.report.sarif import results_of
 from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
 from brokerproof.checks.report.verdict_file import read as read_verdict
 from brokerproof.checks.search.counterexamples import (
@@ -298,7 +297,8 @@ def test_every_form_of_the_report_shows_what_the_threads_did(
     page = (tmp_path / "report.html").read_text("utf-8")
     assert page.count("lock.given back") == 2
     assert "<th>client 2</th>" in page
-    [result] = results_of((tmp_path / "verdict.sarif").read_bytes())
+    [run] = msgspec.json.decode((tmp_path / "verdict.sarif").read_bytes())["runs"]
+    [result] = run["results"]
     flows = msgspec.convert(result["codeFlows"], list[dict[str, list[dict[str, object]]]])
     assert [each.get("id") for each in flows[0]["threadFlows"]] == [None, "client 1", "client 2"]
     assert "lock.given back" in (tmp_path / "junit.xml").read_text("utf-8")
