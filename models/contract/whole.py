@@ -385,7 +385,7 @@ class WholeContract(WholeContractGuards):
                 Consumer,
                 lambda c: implies(
                     self.consuming[c] & self.closes_itself[c],
-                    exists(Entry, lambda f: self.is_left_for(c, f)),
+                    exists(Entry, lambda f: self.may_be_left_for(c, f)),
                 ),
             ),
             "auto-close-happens",

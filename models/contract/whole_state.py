@@ -338,9 +338,17 @@ class WholeContractState(Contract):
         )
 
     def is_left_for(self, who: Consumer, f: Entry) -> Bool:
-        """Whether the entry is ahead of the consumer's place, and the consumer wants it."""
-        passed = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
-        return self.there_for(who, f) & ~passed
+        """Whether the entry is certainly ahead of the consumer's place, and is wanted there."""
+        may_be_behind = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
+        return self.there_for(who, f) & ~may_be_behind
+
+    def may_be_left_for(self, who: Consumer, f: Entry) -> Bool:
+        """Whether the entry may be ahead of the consumer's place, and the consumer wants it.
+
+        A browser need not have passed an entry that it is excused from, and may wait at it.
+        """
+        is_behind = (self.mode[who] == Mode.BROWSE) & self.behind[who, f]
+        return self.there_for(who, f) & ~is_behind
 
 
 PLAIN_QUEUE: Final[Mapping[str, Callable[..., Term]]] = {

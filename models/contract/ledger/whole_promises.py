@@ -161,11 +161,16 @@ class WholeLedgerOfContract(WholeLedgerTurns):
 
     @invariant("what-has-seen-all-closes-itself", states=("auto-close-happens",))
     def closes_in_the_end(self) -> Bool:
-        """Once all has ended that ends, something is left for a reader that is still there."""
+        """Once all has ended that ends, something is left for a reader that is still there.
+
+        A browser of a queue that is not in the order of arrival may have to be shown it again.
+        """
         asked = self.there & self.closes_itself[self.reader]
-        unseen = exists(
-            Entry, lambda e: self.is_ready(e) & ~(self.browses() & (self.seen_at[e] > 0))
-        )
+
+        def is_done_with(e: Entry) -> Bool:
+            return self.browses() & (self.seen_at[e] > 0) & self.fifo[self.home[e]]
+
+        unseen = exists(Entry, lambda e: self.is_ready(e) & ~is_done_with(e))
         return implies(self.all_ended & asked, unseen)
 
     @invariant("a-dismissed-consumer-is-told", states=("deletion-is-told",))

@@ -114,6 +114,18 @@ def test_a_browser_closes_when_it_has_seen_everything() -> None:
     assert broken([*start, drain(given("m0", "b"))], WHOLE) == ["auto-close-happens"]
 
 
+def test_a_browser_may_wait_at_what_came_back_ahead_of_its_place() -> None:
+    """It need not be shown m1, which was taken when it came, and may not have passed it either."""
+    start = [make(), put("m0"), put("m1"), get(given("m0", None)), get(given("m1", None))]
+    waits = subscribe("b", messages=0, mode="browse", auto_close=True)
+    back = [*start, release("d0"), waits, release("d1"), get(given("m0", None, again=True))]
+    assert broken([*back, drain()], WHOLE) == []
+    assert broken([*back, drain(closed("b"))], WHOLE) == []
+    shown = [*start, release("d0"), subscribe("b", mode="browse", auto_close=True)]
+    seen = given("m0", "b", again=True, delivery="b0")
+    assert broken([*shown, drain(seen)], WHOLE) == ["auto-close-happens"]
+
+
 # Queues that are deleted, by their client or by themselves (7, 8, 17).
 
 
