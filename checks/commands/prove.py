@@ -32,7 +32,6 @@ BOUNDED_SIZE = 2
 
 QUICKLY_ATTACKED = (
     "contract",
-    "pointer-queue",
     "queue-runner",
 )
 """The models that --attack takes if none is named; each needs no more than minutes."""

@@ -430,6 +430,8 @@ The gate takes this step itself, and only where the guard allows it: no broker i
     browse: guard 1
 A browser is excused from more, so `browser-sees-all` asks less once the entry is back.
     consume: excused; deliver: excused; get: excused
+A settled entry is never there again, so no browser is owed it.
+    consume: excused
 Only the rows of browsers are read in `excused`.
     deliver: excused; get: excused; consume: excused
 `came_back` is read only of entries behind the browser's place.

@@ -363,7 +363,7 @@ class PointerQueue(EntryList):
         waits = takes & self.is_for_all(m) & self.is_wanted(who, m)
         return waits, ~takes | ~self.can_have(who, m)
 
-    def ranked_up_to(self, m: Entry, who: Subscription, *first: Bool, **also: Steps) -> None:
+    def ranked_up_to(self, m: Entry, who: Subscription, *first: Bool | Part, **also: Steps) -> None:
         """Rank the entries that the consumer comes to at or before this one.
 
         An arrival is offered, or looked back at, before all else. Then entries up to this one are

@@ -1,265 +1,164 @@
-"""The refinement of the contract by the queue of pointers, for any number of entries and consumers.
+"""The refinement of the whole contract by the pushed queue, for any number of messages.
 
-One queue, FIFO or by priority, with selectors and without windows. A message that has arrived is
-available, acquired or settled in both models; the dummy head is an entry without a counterpart in
-the contract. The contract also records whether an entry has come back, and what clients can know of
-a browser's place. These are history variables here; invariants relate them to the pointers.
+One queue, in the order of arrival, of levels or of keys, with selectors, browsers, a clock, windows
+and its end. An entry that has arrived is available, acquired or gone in both models, except an
+expired one: the queue removes it, and in the contract it stays and is never due again. The dummy
+head has no counterpart. A get is no consumer of the contract. To look back, to pass over an entry,
+to let a held one go and to remove an expired one stutter. The queue replaces no values, all its
+consumers have one rank, and it has no disk.
 """
 
 from __future__ import annotations
 
 from brokerproof.models.contract import core as contract
-from brokerproof.models.contract.core import Contract, Mode, Origin
-from brokerproof.models.language import (
-    FALSE,
-    TRUE,
-    Bool,
-    Int,
-    Map,
-    Relation,
-    forall,
-    implies,
-    initial,
-    invariant,
-    ite,
-)
-from brokerproof.models.language.core.terms import integer
+from brokerproof.models.contract.core import Mode
+from brokerproof.models.contract.whole import WholeContract
+from brokerproof.models.contract.whole_state import PLAIN_QUEUE, End
+from brokerproof.models.language import FALSE, TRUE, Bool, Map, implies, initial, invariant, ite
 from brokerproof.models.language.prove.refinement import (
     Assumption,
-    LeftOut,
     Refinement,
     Witness,
     does,
     stutters,
 )
 from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
-from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
+from brokerproof.models.qpid.pointer_queue_history import (
+    ANOTHER_BROWSER,
+    DOCUMENTED,
+    SHOWN_AGAIN,
+    RememberingQueue,
+)
+from brokerproof.models.qpid.pointer_queue_progress import Channel
+from brokerproof.models.qpid.pointer_queue_removal import RemovingQueue
 
 
-class RememberingQueue(ProgressingQueue):
-    """The queue of pointers with the history variables of the contract."""
+class RememberingRemovingQueue(RemovingQueue, RememberingQueue):
+    """The pushed queue with the history variables of the whole contract."""
 
-    queue: contract.Queue
-
-    holder: Map[Entry, Subscription]
-    origin: Map[Entry, Origin]
-    meddled: Map[Entry, Bool]
-    excused: Relation[Subscription, Entry]
-    behind: Relation[Subscription, Entry]
-    may_repeat: Relation[Subscription, Entry]
-    ever_shown: Relation[Subscription, Entry]
-    came_back: Relation[Subscription, Entry]
-    served: Map[Subscription, Bool]
-    unsettled: Map[Subscription, Int]
+    end: Map[Entry, End]
+    spared: Map[Entry, Bool]
+    lowered: Map[Subscription, Bool]
+    changed: Map[Subscription, Bool]
+    used: Map[contract.Queue, Bool]
 
     @initial
     def empty(self) -> None:
         """No event has happened."""
         super().empty()
-        self.holder = self.holder.map(lambda _, old: old)
-        self.origin.fill(Origin.PUBLISHED)
-        self.meddled.fill(False)
-        for relation in (
-            self.excused,
-            self.behind,
-            self.may_repeat,
-            self.ever_shown,
-            self.came_back,
-        ):
-            relation.fill(False)
-        self.served.fill(False)
-        self.unsettled.fill(0)
+        self.end.fill(End.NONE)
+        self.spared.fill(False)
+        for truth in (self.lowered, self.changed):
+            truth.fill(False)
+        self.used.fill(False)
 
-    def is_browsing(self, who: Subscription) -> Bool:
-        """Whether the subscription is an active browser."""
-        return self.active[who] & self.browser[who]
+    @invariant("what-is-there-has-not-ended")
+    def there_has_not_ended(self, e: Entry) -> Bool:
+        """An entry in the list, or one that has not arrived, has no end; nor has the head."""
+        there = self.in_list(e) | (e == self.head) | ~self.has_arrived(e)
+        return implies(there, self.end[e] == End.NONE)
 
-    @invariant("what-is-taken-is-excused")
-    def taken_is_excused(self, who: Subscription, e: Entry) -> Bool:
-        """An entry that was taken while a browser was there is excused for the browser."""
-        return implies(
-            self.is_browsing(who)
-            & (e != self.head)
-            & self.status[e].is_one_of(Status.ACQUIRED, Status.DEQUEUED),
-            self.excused[who, e],
-        )
+    @invariant("what-left-without-an-end-has-expired")
+    def left_without_end_is_over(self, e: Entry) -> Bool:
+        """An entry that the contract still has, and the list has not, is over."""
+        left = (self.status[e] == Status.DEQUEUED) & (e != self.head)
+        return implies(left & (self.end[e] == End.NONE), self.is_over(e))
 
-    @invariant("what-a-browser-passed-is-excused")
-    def passed_is_excused(self, who: Subscription, e: Entry) -> Bool:
-        """A browser passes only entries excused, unwanted or arriving, or goes back to them."""
-        return implies(
-            self.is_browsing(who)
-            & (e != self.head)
-            & (self.status[e] != Status.ABSENT)
-            & self.at_or_before(e, self.last_seen[who]),
-            self.excused[who, e]
-            | ~self.wants[who, e]
-            | self.arriving[e]
-            | (self.rewound[who] & self.at_or_before(self.released[who], e)),
-        )
+    @invariant("what-is-held-back-is-excused")
+    def held_back_is_excused(self, who: Subscription, e: Entry) -> Bool:
+        """A browser that passes an entry which is held back need not be shown it."""
+        return implies(self.is_browsing(who) & self.held_back[e], self.excused[who, e])
 
-    @invariant("what-is-acquired-is-held")
-    def acquired_is_held(self, e: Entry) -> Bool:
-        """An acquired entry is held by the subscription that it was given to."""
-        return implies(self.status[e] == Status.ACQUIRED, self.holds[self.holder[e], e])
-
-    @invariant("what-is-absent-is-unknown")
-    def absent_is_unknown(self, who: Subscription, e: Entry) -> Bool:
-        """No browser has met an entry that has not arrived."""
-        return implies(
-            self.status[e] == Status.ABSENT,
-            ~self.excused[who, e] & ~self.behind[who, e] & ~self.ever_shown[who, e],
-        )
-
-    @invariant("what-is-behind-was-passed")
-    def behind_was_passed(self, who: Subscription, e: Entry) -> Bool:
-        """An entry that is certainly behind a browser was passed and is not returned to.
-
-        Dequeued entries are excepted: they never come back.
-        """
-        return implies(
-            self.is_browsing(who) & self.behind[who, e] & (self.status[e] != Status.DEQUEUED),
-            self.at_or_before(e, self.last_seen[who])
-            & ~(self.rewound[who] & self.at_or_before(self.released[who], e)),
-        )
-
-    @invariant("a-browser-taken-back-may-repeat")
-    def taken_back_may_repeat(self, who: Subscription, e: Entry) -> Bool:
-        """An entry ahead of a browser's place, and not before its `released`, may repeat."""
-        return implies(
-            self.is_browsing(who)
-            & self.rewound[who]
-            & self.at_or_before(self.released[who], e)
-            & self.before(self.last_seen[who], e),
-            self.may_repeat[who, e],
-        )
-
-    @invariant("an-arrival-is-behind-no-browser")
-    def arrival_is_behind_nobody(self, who: Subscription, e: Entry, f: Entry) -> Bool:
-        """While an arrival is offered, no entry from it on is behind a browser; each may repeat."""
-        return implies(
-            self.is_browsing(who) & self.arriving[e] & self.at_or_before(e, f),
-            ~self.behind[who, f] & (self.may_repeat[who, f] | ((e == f) & self.ever_shown[who, e])),
-        )
-
-    @invariant("an-arrival-is-shown-twice-at-most")
-    def arrival_is_shown_twice(self, who: Subscription, e: Entry) -> Bool:
-        """A browser is shown an arrival again only if it still goes back to a dequeued entry.
-
-        The search then first steps back to that entry, and afterwards finds the arrival anew.
-        """
-        return implies(
-            self.is_browsing(who) & self.arriving[e],
-            implies(self.rewound[who], self.released[who] != e)
-            & implies(
-                self.ever_shown[who, e] & self.rewound[who],
-                self.at_or_before(self.released[who], self.last_seen[who])
-                | self.at_or_before(e, self.last_seen[who]),
-            )
-            & implies(
-                ~self.may_repeat[who, e],
-                ~self.rewound[who] & self.at_or_before(e, self.last_seen[who]),
-            ),
-        )
-
-    @invariant("nothing-overtakes-first-in-first-out")
-    def nothing_overtakes(self) -> Bool:
-        """In a FIFO queue every arrival is last, so no browser is taken back."""
-        return implies(
-            self.fifo,
-            forall(
-                Subscription,
-                Entry,
-                lambda who, e: ~self.overtaken[who] & ~self.may_repeat[who, e] & ~self.arriving[e],
-            ),
+    @invariant("a-queue-that-was-used-looks-whether-it-is-still")
+    def used_looks(self) -> Bool:
+        """A queue looks only after a consumer left, and does so where it has none any more."""
+        used = self.used[self.queue]
+        left = used & ~self.has_consumers()
+        return implies(left, self.has_to_look | self.shut | ~self.deletes_itself) & implies(
+            self.has_to_look | self.has_consumers(), used
         )
 
 
-def status(queue: RememberingQueue, entry: Entry) -> contract.Status:
-    """Map an entry's status; the dummy head is absent in the contract."""
+def status(queue: RememberingRemovingQueue, entry: Entry) -> contract.Status:
+    """Map an entry's status; one that has expired stays available, since it is due no more."""
     now = queue.status[entry]
-    known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, contract.Status.DEQUEUED)
+    left = ite(queue.end[entry] == End.NONE, contract.Status.AVAILABLE, contract.Status.DEQUEUED)
+    known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, left)
     there = ite(now == Status.AVAILABLE, contract.Status.AVAILABLE, known)
     absent = (now == Status.ABSENT) | (entry == queue.head)
     return ite(absent, contract.Status.ABSENT, there)
 
 
-def mode(queue: RememberingQueue, who: Subscription) -> Mode:
-    """Map a subscription to a browser or a consumer that acknowledges."""
-    return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
+def mode(queue: RememberingRemovingQueue, who: Subscription) -> Mode:
+    """Map a subscription's mode."""
+    settled = ite(queue.settles_when_sent[who], Mode.AUTOMATIC, Mode.ACKNOWLEDGE)
+    return ite(queue.browser[who], Mode.BROWSE, settled)
 
 
-def has_returned(queue: RememberingQueue, entry: Entry) -> Bool:
-    """Return the redelivered flag of a delivery."""
-    return queue.origin[entry] != Origin.PUBLISHED
+def here(queue: RememberingRemovingQueue, home: contract.Queue) -> Bool:
+    """Return whether it is the one queue that is modelled."""
+    return home == queue.queue
 
 
-def delivers(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """A delivery reports whether the entry had come back."""
-    return does("deliver", who, entry, has_returned(queue, entry))
+def invisible(_queue: RememberingRemovingQueue, *_: object) -> Witness:
+    """A step that clients do not see."""
+    return stutters()
 
 
-def browses(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """A browser's delivery reports whether the entry had come back."""
-    return does("browse", who, entry, has_returned(queue, entry))
+HIDDEN = ("begin_get", "end_get", "come_due", "expire", "shut_down", "stay")
+"""The steps that clients do not see, besides those of the document."""
 
-
-def gets(queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
-    """The answer to a get reports whether the entry had come back."""
-    return does("get", who, entry, has_returned(queue, entry))
-
+NO_MESSAGES_NO_BYTES = Assumption(
+    "that windows are counts: what holds no message holds no bytes",
+    lambda queue, who, _entry: (
+        implies(queue.unsettled[who] == 0, queue.unsettled_bytes[who] == 0)
+        & implies(
+            queue.in_pool[queue.channel[who]] == 0, queue.bytes_in_pool[queue.channel[who]] == 0
+        )
+    ),
+)
 
 POINTER_QUEUE_REFINES_CONTRACT = Refinement(
-    name="pointer-queue refines contract",
-    concrete=ProgressingQueue,
-    abstract=Contract,
-    remembering=RememberingQueue,
+    name="pointer-queue refines whole-contract",
+    concrete=RemovingQueue,
+    abstract=WholeContract,
+    remembering=RememberingRemovingQueue,
     families={contract.Entry: Entry, contract.Consumer: Subscription, contract.Channel: Channel},
     abstraction={
         "status": status,
-        "consuming": lambda queue, who: queue.active[who],
+        "consuming": lambda queue, who: queue.is_consumer(who),
         "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
-        "home": lambda queue, _entry: queue.queue,
-        "channel": lambda queue, who: queue.channel[who],
-        "fifo": lambda queue, _queue: queue.fifo,
         "mode": mode,
-        "wants": lambda queue, who, entry: queue.wants[who, entry],
-        "returns_to_place": lambda _queue: TRUE,
-        "limited": lambda _queue, _who: FALSE,
-        "limit": lambda _queue, _who: integer(0),
+        "home": PLAIN_QUEUE["home"],
+        "fifo": lambda queue, _home: queue.fifo,
+        "is_sorted_by_key": lambda queue, _home: queue.by_key,
+        "ties": lambda queue, e, f: queue.level[e] == queue.level[f],
+        "subscribed": lambda queue, _who, home: here(queue, home),
+        "deletes_itself": lambda queue, home: here(queue, home) & queue.deletes_itself,
+        "gone": lambda queue, home: here(queue, home) & queue.gone,
+        "now": lambda queue, _home: queue.now,
+        **dict.fromkeys(("returns_to_place", "when_idle"), lambda _queue: TRUE),
+        **dict.fromkeys(("to_tail", "to_head"), lambda _queue: FALSE),
+        **{name: PLAIN_QUEUE[name] for name in ("concerned", "rank", "replaces", "superseded")},
+        **dict.fromkeys(("survives", "restarted", "either_flag"), PLAIN_QUEUE["superseded"]),
+        **dict.fromkeys(("stamp", "stamps"), PLAIN_QUEUE["rank"]),
     },
     witnesses={
-        "subscribe": lambda _queue, who: does("consume", who),
-        "unsubscribe": lambda _queue, who: does("cancel", who),
-        "append": lambda _queue, entry: does("publish", entry),
-        "insert": lambda _queue, entry: does("publish", entry),
-        "look_back": lambda _queue, _entry: stutters(),
-        "deliver": delivers,
-        "browse": browses,
-        "pass_over": lambda _queue, _who, _entry: stutters(),
-        "acknowledge": lambda _queue, _who, entry: does("acknowledge", entry),
-        "reject": lambda _queue, _who, entry: does("reject", entry),
-        "settle_again": lambda _queue, entry: does("settle_again", entry),
-        "release": lambda _queue, _who, entry: does("release", entry),
-        "come_to_rest": lambda _queue: does("quiesce"),
-        "get": gets,
-        "find_nothing": lambda _queue, who: does("get_nothing", who),
-        "final_drain": lambda _queue, who: does("final_drain", who),
-        "close_channel": lambda _queue, which, _first: does("close_channel", which),
-        "close_idle_channel": lambda _queue, which: does("close_channel", which),
+        **DOCUMENTED,
+        **dict.fromkeys(HIDDEN, invisible),
+        "hold": DOCUMENTED["append"],
+        "come_to_rest": lambda _queue: does("quiesce_by_size"),
+        "advance": lambda _queue, seconds: does("advance", seconds),
+        "set_limits": lambda _queue, *window: does("set_credit", *window),
+        "share_limits": lambda _queue, *window: does("set_pool", *window),
+        "flush": lambda _queue, who: does("flush", who),
+        "purge": lambda queue: does("purge", queue.queue),
+        "dismiss": lambda _queue, who: does("leave", who),
+        "drop_everything": lambda queue: does("delete", queue.queue),
+        "delete_if_unused": lambda queue: does("queue_deleted", queue.queue),
+        **dict.fromkeys(("close_itself", "tell"), lambda _queue, who: does("consumer_closed", who)),
+        "come_to_an_end": lambda _queue: does("nothing_is_left_to_close"),
     },
-    assumptions={
-        "subscribe": Assumption(
-            "that a browser that subscribes again is another one: nothing is behind it yet",
-            lambda queue, who: forall(Entry, lambda e: ~queue.behind[who, e]),
-        )
-    },
-    left_out=(
-        LeftOut(
-            "browser-once-by-priority",
-            lambda queue, _who, _entry, _flag: ~queue.fifo,
-            "an arrival takes a browser's pointer back, in the document's own loop, and it walks "
-            "over all behind the arrival once more; the requirement is advice",
-        ),
-    ),
+    assumptions={"subscribe": ANOTHER_BROWSER, "deliver": NO_MESSAGES_NO_BYTES},
+    left_out=(SHOWN_AGAIN,),
 )

@@ -1,26 +1,51 @@
 """The refinement of the contract by the queue whose consumers pull.
 
-History and abstraction are those of the queue of pointers. The contract does not see the lists, so
-moves between them stutter. Consumers have to want messages in the end if they have room; without
-windows there is always room, so at rest it is assumed that all want them.
+One queue, FIFO or by priority, with selectors and without windows. A message that has arrived is
+available, acquired or settled in both models; the dummy head is an entry without a counterpart in
+the contract. The contract does not see the lists, so moves between them stutter. Consumers have to
+want messages in the end if they have room; without windows there is always room, so at rest it is
+assumed that all want them.
 """
 
 from __future__ import annotations
 
-import dataclasses
-
-from brokerproof.models.language import Bool, forall, implies, invariant
-from brokerproof.models.language.prove.refinement import Assumption, Witness, stutters
-from brokerproof.models.qpid.pointer_queue import Entry, Subscription
-from brokerproof.models.qpid.pointer_queue_refines_contract import (
-    POINTER_QUEUE_REFINES_CONTRACT,
+from brokerproof.models.contract import core as contract
+from brokerproof.models.contract.core import Contract, Mode
+from brokerproof.models.language import (
+    FALSE,
+    TRUE,
+    Bool,
+    Int,
+    Map,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+)
+from brokerproof.models.language.core.terms import integer
+from brokerproof.models.language.prove.refinement import Assumption, Refinement, Witness, stutters
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_history import (
+    ANOTHER_BROWSER,
+    DOCUMENTED,
+    SHOWN_AGAIN,
     RememberingQueue,
 )
+from brokerproof.models.qpid.pointer_queue_progress import Channel
 from brokerproof.models.qpid.pull_queue import Listed, PullQueue
 
 
 class RememberingPullQueue(PullQueue, RememberingQueue):
     """The queue whose consumers pull, with the history variables of the contract."""
+
+    unsettled: Map[Subscription, Int]
+
+    @initial
+    def empty(self) -> None:
+        """No event has happened."""
+        super().empty()
+        self.unsettled.fill(0)
 
     @invariant("what-was-shown-is-excused")
     def shown_is_excused(self, who: Subscription, e: Entry) -> Bool:
@@ -41,19 +66,46 @@ def all_want_messages(queue: RememberingPullQueue) -> Bool:
     )
 
 
-PULL_QUEUE_REFINES_CONTRACT = dataclasses.replace(
-    POINTER_QUEUE_REFINES_CONTRACT,
+def status(queue: RememberingPullQueue, entry: Entry) -> contract.Status:
+    """Map an entry's status; the dummy head is absent in the contract."""
+    now = queue.status[entry]
+    known = ite(now == Status.ACQUIRED, contract.Status.ACQUIRED, contract.Status.DEQUEUED)
+    there = ite(now == Status.AVAILABLE, contract.Status.AVAILABLE, known)
+    absent = (now == Status.ABSENT) | (entry == queue.head)
+    return ite(absent, contract.Status.ABSENT, there)
+
+
+def mode(queue: RememberingPullQueue, who: Subscription) -> Mode:
+    """Map a subscription to a browser or a consumer that acknowledges."""
+    return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
+
+
+PULL_QUEUE_REFINES_CONTRACT = Refinement(
     name="pull-queue refines contract",
     concrete=PullQueue,
+    abstract=Contract,
     remembering=RememberingPullQueue,
+    families={contract.Entry: Entry, contract.Consumer: Subscription, contract.Channel: Channel},
+    abstraction={
+        "status": status,
+        "consuming": lambda queue, who: queue.active[who],
+        "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
+        "home": lambda queue, _entry: queue.queue,
+        "fifo": lambda queue, _queue: queue.fifo,
+        "mode": mode,
+        "returns_to_place": lambda _queue: TRUE,
+        "limited": lambda _queue, _who: FALSE,
+        "limit": lambda _queue, _who: integer(0),
+    },
     witnesses={
-        **POINTER_QUEUE_REFINES_CONTRACT.witnesses,
+        **DOCUMENTED,
         **dict.fromkeys(("want", "want_no_more", "notify", "look"), moves_in_the_lists),
     },
     assumptions={
-        **POINTER_QUEUE_REFINES_CONTRACT.assumptions,
+        "subscribe": ANOTHER_BROWSER,
         "come_to_rest": Assumption(
             "that each consumer with room wants messages: here all have room", all_want_messages
         ),
     },
+    left_out=(SHOWN_AGAIN,),
 )

@@ -42,7 +42,8 @@ algorithm, for any number of messages and consumers ([proofs](../explanation/pro
   proof says which states are left out, and why;
 * **by construction**: true of any algorithm, because of the way its state is read;
 * **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
-* **not in the core**: Qpid's queues refine the core of the contract, which lacks the requirement.
+* **not in the core**: Qpid's pulled queue refines the core of the contract, which lacks the
+  requirement.
 
 The column after that names the invariants over the ledger of what clients have seen that state the
 requirement, each with the number of weaker guards that break it: `prove --attack contract` drops or

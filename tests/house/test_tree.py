@@ -71,8 +71,7 @@ SMALL_FOR = {
         pipeline/rounds/threads.py reference/addresses.py
         reference/front/registrations.py""",
     "statements, apart from the actions that they are about": """
-        models/contract/jobs_invariants.py models/rabbitmq/paging_index_tables.py
-        models/qpid/pull_queue_refines_contract.py""",
+        models/contract/jobs_invariants.py models/rabbitmq/paging_index_tables.py""",
     "a list that joins several folders": "checks/report/forms.py",
     "one engine of several": "pipeline/spark/on_spark.py",
 }

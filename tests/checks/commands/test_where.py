@@ -67,7 +67,7 @@ def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(
         return [line.removeprefix("  theorem of ").partition(":")[0] for line in said]
 
     assert models("nothing-lost") == [*REFINEMENTS]
-    assert models("survives-restart") == ["cursor-page-in", "paging-places"]
+    assert models("survives-restart") == ["cursor-page-in", "pointer-queue", "paging-places"]
     assert models("protocol") == []
 
 

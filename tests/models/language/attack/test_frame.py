@@ -22,7 +22,7 @@ from brokerproof.models.language.attack.mutation_testing import attack
 from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
-from brokerproof.models.qpid.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 from tests.models.language.attack.test_mutation_testing import Lamps
 from tests.models.small_models import Counters, Item
 
@@ -116,14 +116,14 @@ def test_two_systems_that_are_alike_say_the_same() -> None:
 
 
 def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
-    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(PULL_QUEUE_REFINES_CONTRACT)
 
     def begun(system: System, name: str) -> System:
         [found] = [m for m in mutants(system) if m.name == name]
         return found.within(system)
 
     below = begun(bound.concrete, "initially: active: true instead of false")
-    assert bound.broken_by(below) == ("consuming initially",)
+    assert bound.broken_by(below) == ("consuming initially", "who-is-subscribed-is-in-a-list")
     above = begun(trace(Contract), "initially: consuming: true instead of false")
     assert bound.broken_above(above) == ("consuming initially",)
     assert bound.broken_by(bound.concrete) == bound.broken_above(trace(Contract)) == ()
@@ -131,12 +131,12 @@ def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
 
 @pytest.mark.thorough
 def test_an_axiom_that_the_refinement_needs_is_refuted_by_it() -> None:
-    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     without = dataclasses.replace(bound.concrete, axioms=())
     assert "pointer-passes-nothing-of-interest" in bound.broken_by(without)
 
 
 def test_an_update_of_the_contract_that_the_refinement_needs_is_refuted_by_it() -> None:
-    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
+    bound = bind(PULL_QUEUE_REFINES_CONTRACT)
     [stays] = [m for m in mutants(bound.abstract) if m.name == "publish: behind: stays as it was"]
     assert bound.broken_above(stays.within(bound.abstract)) == ("an-arrival-is-behind-no-browser",)

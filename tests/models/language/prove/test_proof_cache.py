@@ -118,7 +118,7 @@ def both_models(given: Given) -> str:
     ("module", "function", "text", "forgotten"),
     [
         ("qpid.threads.queue_runner", "is_seen", without_promises, "queue-runner"),
-        ("qpid.pointer_queue_refines_contract", "status", both_models, "pull-queue refines"),
+        ("qpid.pull_queue_refines_contract", "status", both_models, "pull-queue refines"),
     ],
 )
 def test_a_key_that_forgets_something_is_found(
@@ -186,7 +186,7 @@ def test_a_changed_abstraction_from_elsewhere_is_proved_anew(
 
 
 def test_a_witness_of_the_queue_of_pointers_decides_about_the_pull_queue(tmp_path: Path) -> None:
-    cache, text = Cache(tmp_path), sources()["qpid.pointer_queue_refines_contract"]
+    cache, text = Cache(tmp_path), sources()["qpid.pointer_queue_history"]
     told = "return queue.origin[entry] != Origin.PUBLISHED"
     assert told in text
 
@@ -196,7 +196,7 @@ def test_a_witness_of_the_queue_of_pointers_decides_about_the_pull_queue(tmp_pat
 
     assert outcomes(refinements.REFINEMENTS["pull-queue"]) == {"proved"}
     lie = text.replace(told, "return queue.origin[entry] == Origin.PUBLISHED")
-    with changed("qpid.pointer_queue_refines_contract", lie):
+    with changed("qpid.pointer_queue_history", lie):
         again = importlib.import_module(refinements.__name__).REFINEMENTS["pull-queue"]
         assert "refuted" in outcomes(again)
 

@@ -39,10 +39,11 @@ from brokerproof.models.language.prove.refinement import (
 )
 from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
-from brokerproof.models.qpid.pointer_queue_refines_contract import (
-    POINTER_QUEUE_REFINES_CONTRACT as GOOD,
+from brokerproof.models.qpid.pull_queue import PullQueue
+from brokerproof.models.qpid.pull_queue_refines_contract import (
+    PULL_QUEUE_REFINES_CONTRACT as GOOD,
 )
-from brokerproof.models.qpid.pointer_queue_refines_contract import RememberingQueue
+from brokerproof.models.qpid.pull_queue_refines_contract import RememberingPullQueue
 
 
 def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:
@@ -51,12 +52,13 @@ def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], Refinem
     return {(a.action, a.name): proof for a in proof.answers if a.outcome != "proved"}
 
 
-def test_the_pointer_queue_refines_the_contract() -> None:
+def test_the_queue_that_consumers_pull_from_refines_the_contract() -> None:
     proof = bind(GOOD).proof()
     assert proof.complete
     assert [label for label, _ in proof.left_out] == ["browser-once-by-priority"]
     assert proof.assumptions[0].startswith("that a browser that subscribes again is another one")
-    assert [text.partition(":")[0] for text in proof.assumptions[1:]] == ["least", "least"]
+    assert proof.assumptions[1].startswith("that each consumer with room wants messages")
+    assert [text.partition(":")[0] for text in proof.assumptions[2:]] == ["least"]
     assert proof.never == ("rest",)
     lines = list(refinement_lines(proof))
     assert "    never taken: rest" in lines
@@ -74,7 +76,7 @@ def test_each_requirement_is_said_to_be_proved_or_not() -> None:
         "      nothing-lost  proved: final_drain",
         "      get-finds     no step: get_nothing",
     ]
-    standings = {each: {"pointer-queue": proof.standing(each)} for each in labelled}
+    standings = {each: {"pull-queue": proof.standing(each)} for each in labelled}
     [said] = sum_lines(standings)
     assert said.startswith("2 requirements of the contract: 1 proved, 1 of no algorithm")
 
@@ -83,12 +85,12 @@ def test_each_requirement_is_said_to_be_proved_or_not() -> None:
 def test_a_requirement_that_is_not_kept_is_said_to_be_refuted() -> None:
     proof = bind(of_another_queue(Hasty, HastyRemembering)).proof(("final_drain",))
     assert proof.standing("nothing-lost") == "refuted"
-    [said] = sum_lines({"nothing-lost": {"pointer-queue": proof.standing("nothing-lost")}})
+    [said] = sum_lines({"nothing-lost": {"pull-queue": proof.standing("nothing-lost")}})
     assert said == "1 requirements of the contract: 1 refuted or unknown"
 
 
 def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
-    def nothing_is_done_with(queue: RememberingQueue, entry: Entry) -> contract.Status:
+    def nothing_is_done_with(queue: RememberingPullQueue, entry: Entry) -> contract.Status:
         there = ite(
             queue.status[entry] == Status.AVAILABLE,
             contract.Status.AVAILABLE,
@@ -109,10 +111,10 @@ def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
 
 
 def test_a_wrong_witness_is_refuted() -> None:
-    def silent(_queue: RememberingQueue, _who: Subscription, _entry: Entry) -> Witness:
+    def silent(_queue: RememberingPullQueue, _who: Subscription, _entry: Entry) -> Witness:
         return stutters()
 
-    def unflagged(_queue: RememberingQueue, who: Subscription, entry: Entry) -> Witness:
+    def unflagged(_queue: RememberingPullQueue, who: Subscription, entry: Entry) -> Witness:
         return does("deliver", who, entry, FALSE)
 
     wrong = dict(GOOD.witnesses) | {
@@ -125,7 +127,7 @@ def test_a_wrong_witness_is_refuted() -> None:
 
 
 def test_what_is_left_out_in_vain_is_told() -> None:
-    def always(queue: RememberingQueue, *_: object) -> Bool:
+    def always(queue: RememberingPullQueue, *_: object) -> Bool:
         return ~queue.fifo | queue.fifo
 
     vain = LeftOut("nothing-invented", always, "for no reason")
@@ -162,7 +164,7 @@ def test_what_an_arrival_leaves_behind_a_browser_would_be_charged_wrongly() -> N
     assert [step.action for step in lost.witness] == ["", "insert"]
 
 
-class Hasty(ProgressingQueue):
+class Hasty(PullQueue):
     """A queue that announces rest, or emptiness, at any time."""
 
     @action
@@ -175,11 +177,11 @@ class Hasty(ProgressingQueue):
         require(self.active[who] & ~self.browser[who])
 
 
-class HastyRemembering(Hasty, RememberingQueue):
+class HastyRemembering(Hasty, RememberingPullQueue):
     """The same with all that the contract remembers of it."""
 
 
-class WithoutLeast(ProgressingQueue):
+class WithoutLeast(PullQueue):
     """A queue that may have something ahead and yet no first thing ahead."""
 
     @action
@@ -190,11 +192,11 @@ class WithoutLeast(ProgressingQueue):
         require(forall(Entry, lambda e: ~self.candidate(who, e)))
 
 
-class WithoutLeastRemembering(WithoutLeast, RememberingQueue):
+class WithoutLeastRemembering(WithoutLeast, RememberingPullQueue):
     """The same with all that the contract remembers of it."""
 
 
-class Abandoning(ProgressingQueue):
+class Abandoning(PullQueue):
     """A queue that takes no subscription back to the messages of a closed channel."""
 
     @action
@@ -207,11 +209,11 @@ class Abandoning(ProgressingQueue):
         self._leave(which)
 
 
-class AbandoningRemembering(Abandoning, RememberingQueue):
+class AbandoningRemembering(Abandoning, RememberingPullQueue):
     """The same with all that the contract remembers of it."""
 
 
-class Jumping(ProgressingQueue):
+class Jumping(PullQueue):
     """A queue in which a message may arrive ahead of its equals, first in first out or not."""
 
     @action
@@ -220,12 +222,12 @@ class Jumping(ProgressingQueue):
         super(ProgressingQueue, self).insert(entry)
 
 
-class JumpingRemembering(Jumping, RememberingQueue):
+class JumpingRemembering(Jumping, RememberingPullQueue):
     """The same with all that the contract remembers of it."""
 
 
 def of_another_queue(
-    concrete: type[ProgressingQueue], remembering: type[RememberingQueue]
+    concrete: type[PullQueue], remembering: type[RememberingPullQueue]
 ) -> Refinement:
     """Return the same refinement of a queue that is written otherwise."""
     return dataclasses.replace(GOOD, concrete=concrete, remembering=remembering)
@@ -239,7 +241,7 @@ def test_an_arrival_ahead_of_its_equals_is_no_publish_and_browsers_are_in_disord
 
 
 def test_history_that_hinders_a_step_is_refused() -> None:
-    class Hindering(RememberingQueue):
+    class Hindering(RememberingPullQueue):
         """A history that forbids a second release of a message."""
 
         @action
@@ -248,7 +250,7 @@ def test_history_that_hinders_a_step_is_refused() -> None:
             require(self.origin[entry] == contract.Origin.PUBLISHED)
             super().release(who, entry)
 
-    class StartingElsewhere(RememberingQueue):
+    class StartingElsewhere(RememberingPullQueue):
         """A history that begins with a queue that is not the concrete one's."""
 
         @initial
@@ -257,7 +259,7 @@ def test_history_that_hinders_a_step_is_refused() -> None:
             super().empty()
             self.active.fill(True)
 
-    class Adding(RememberingQueue):
+    class Adding(RememberingPullQueue):
         """A history with a step of its own."""
 
         @action
@@ -265,7 +267,7 @@ def test_history_that_hinders_a_step_is_refused() -> None:
             """Forget the shown messages."""
             self.ever_shown.fill(False)
 
-    class Inventing(RememberingQueue):
+    class Inventing(RememberingPullQueue):
         """A history of something that the contract does not have."""
 
         weather: Map[Entry, Bool]

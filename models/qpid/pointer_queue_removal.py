@@ -1,0 +1,230 @@
+"""The queue of pointers to its end: exclusive and auto-close consumers, purge and deletion.
+
+Sources: Qpid, Message Delivery (Removal; a subscription at the tail that asked for it is closed);
+QPID-6393 (only if nothing is available to it); driver protocol 1, rule 7. The code is
+`reference/front/registrations.py`, `close_or_wait` and `close_by_itself` of the queue, and
+`delete_if_unused`. A get is not registered: it is no consumer for any of these rules.
+
+An exclusive consumer is `alone`. A consumer that leaves has the queue look whether it is unused
+(`has_to_look`). A deletion first shuts the queue for consumers, then dismisses those that are
+there, then drops all entries, and then tells each dismissed consumer (`untold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from brokerproof.models.language import (
+    FALSE,
+    Bool,
+    Fixed,
+    Map,
+    Value,
+    action,
+    exists,
+    forall,
+    implies,
+    initial,
+    invariant,
+    ite,
+    least,
+    require,
+)
+from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
+from brokerproof.models.qpid.pointer_queue_credit import CreditQueue
+from brokerproof.models.qpid.pointer_queue_progress import Channel
+
+
+class RemovingQueue(CreditQueue):
+    """The pushed queue as its clients meet it, to its end."""
+
+    deletes_itself: Bool
+    exclusive: Fixed[Subscription, Bool]
+    closes_itself: Fixed[Subscription, Bool]
+
+    alone: Value[Bool]
+    has_to_look: Value[Bool]
+    shut: Value[Bool]
+    gone: Value[Bool]
+    untold: Map[Subscription, Bool]
+
+    @initial
+    def empty(self) -> None:
+        """No entry has arrived, and no consumer has come or left."""
+        super().empty()
+        self.alone = False
+        self.has_to_look = False
+        self.shut = False
+        self.gone = False
+        self.untold.fill(False)
+
+    def has_consumers(self) -> Bool:
+        """Whether a consumer is registered."""
+        return exists(Subscription, self.is_consumer)
+
+    # Arrivals.
+
+    @action
+    def append(self, entry: Entry) -> None:
+        """An entry arrives in a queue that is there."""
+        require(~self.gone)
+        super().append(entry)
+
+    @action
+    def insert(self, entry: Entry) -> None:
+        """An entry arrives in a queue that is there."""
+        require(~self.gone)
+        super().insert(entry)
+
+    @action
+    def hold(self, entry: Entry) -> None:
+        """An entry arrives in a queue that is there."""
+        require(~self.gone)
+        super().hold(entry)
+
+    # Registration.
+
+    @action
+    def subscribe(self, who: Subscription) -> None:
+        """A consumer is registered unless exclusivity or a deletion forbids it (`enter`)."""
+        require(~self.shut)
+        require(~self.alone & ~(self.exclusive[who] & self.has_consumers()))
+        super().subscribe(who)
+        self.alone = self.exclusive[who]
+
+    @action
+    def unsubscribe(self, who: Subscription) -> None:
+        """A consumer leaves: an exclusive one was the only one (`leave`)."""
+        super().unsubscribe(who)
+        self._left(FALSE)
+
+    def _left(self, unless: Bool) -> None:
+        self.alone &= unless
+        self.has_to_look |= ~unless
+
+    def _leave(self, which: Channel) -> None:
+        """Unregister the consumers of a channel that closes."""
+        none = ~exists(Subscription, lambda c: self.is_consumer(c) & (self.channel[c] == which))
+        super()._leave(which)
+        self._left(none)
+
+    @action
+    def close_itself(self, who: Subscription) -> None:
+        """An auto-close consumer for which no entry is left is removed, and told."""
+        least(self.before, lambda e: self.is_ahead(who, e))
+        require(self.nothing_arrives())
+        require(self.closes_itself[who])
+        require(self.is_at_the_tail(who))
+        self.unsubscribe(who)
+
+    # The end of the queue.
+
+    @action
+    def purge(self) -> None:
+        """The queue takes off the entries that are available; those held back stay."""
+        require(self.nothing_arrives())
+        self._takes_off(lambda e: (self.status[e] == Status.AVAILABLE) & ~self.held_back[e])
+
+    def _takes_off(self, goes: Callable[[Entry], Bool]) -> None:
+        self.status = self.status.map(lambda e, old: ite(goes(e), Status.DEQUEUED, old))
+
+    @action
+    def shut_down(self) -> None:
+        """A client's deletion of the queue begins: no consumer is registered any more."""
+        require(~self.shut)
+        self.shut = True
+
+    @action
+    def dismiss(self, who: Subscription) -> None:
+        """A deletion removes a consumer."""
+        require(self.shut)
+        self.unsubscribe(who)
+        self.untold[who] = True
+
+    @action
+    def drop_everything(self) -> None:
+        """A deletion drops all entries, and the queue is gone."""
+        require(self.shut & ~self.gone)
+        self._drops()
+
+    def _drops(self) -> None:
+        require(~self.has_consumers())
+        require(self.nothing_arrives())
+        self._takes_off(self.in_list)
+        self.held_back.fill(False)
+        self.holds.fill(False)
+        self.shut = True
+        self.gone = True
+
+    @action
+    def tell(self, who: Subscription) -> None:
+        """A deletion has ended, and tells a consumer that it dismissed."""
+        require(self.gone & self.untold[who])
+        self.untold[who] = False
+
+    @action
+    def delete_if_unused(self) -> None:
+        """An auto-delete queue without consumers shuts and drops all (`shut_if_empty`)."""
+        require(self.has_to_look & self.deletes_itself & ~self.shut)
+        self._drops()
+
+    @action
+    def stay(self) -> None:
+        """The queue has looked, and it stays, or another deletion has it."""
+        require(self.has_to_look)
+        require(self.shut | ~self.deletes_itself | self.has_consumers())
+        self.has_to_look = False
+
+    @action
+    def come_to_an_end(self) -> None:
+        """No consumer and no queue has still to end, and each consumer has been told.
+
+        An auto-close consumer that is still there waits at an entry for room.
+        """
+        require(self.nothing_arrives())
+        require(~self.has_to_look & implies(self.shut, self.gone))
+        require(forall(Subscription, lambda who: ~self.untold[who]))
+        require(
+            forall(
+                Subscription,
+                lambda who: implies(
+                    self.is_consumer(who) & self.closes_itself[who], self.is_waiting(who)
+                ),
+            )
+        )
+
+    @invariant("who-is-exclusive-is-alone")
+    def exclusive_is_alone(self, who: Subscription, other: Subscription) -> Bool:
+        """Where an exclusive consumer is, `alone` says so, and there is no other consumer."""
+        here = self.is_consumer(who) & self.exclusive[who]
+        return implies(here, self.alone & implies(self.is_consumer(other), who == other))
+
+    @invariant("what-is-gone-is-shut")
+    def gone_is_shut(self) -> Bool:
+        """A queue that is gone was shut, and has no consumer."""
+        return implies(self.gone, self.shut & ~self.has_consumers())
+
+    @invariant("who-is-to-be-told-has-left")
+    def untold_has_left(self, who: Subscription) -> Bool:
+        """A consumer that has still to be told of a deletion was dismissed by it."""
+        return implies(self.untold[who], self.shut & ~self.is_consumer(who))
+
+
+RemovingQueue.equivalent_mutants = """
+A pointer may go back too far or too often: that costs steps and breaks no requirement.
+    deliver: rewound*3; pass_over: guard 2; release: released; get: rewound*3;
+    close_channel: guard 1, released
+The pointer of a closed subscription is not read; a new one starts at the head.
+    pass_over: guard 1; release: rewound, released; close_channel: rewound*2, released*2;
+    look_back: rewound, released
+An available entry that is not ahead of the pointer is just arriving, and is the first.
+    deliver: guard 5*2; get: guard 4*2
+A skipped entry is acquired: the pointer would have passed over it in a step of its own.
+    deliver: guard 5; pass_over: guard 2; get: guard 4
+Entries that a subscription holds from earlier do not affect its pointer.
+    subscribe: guard 5
+Only an invariant reads the value and then states less; the contract remembers the same.
+    subscribe: overtaken; look_back: overtaken*2; browse: shown*2
+No subscription exists at first, and a new one sets the value.
+    initially: shown*2, rewound*2
+"""
