@@ -40,7 +40,8 @@ FIELDS: Final[dict[str, str]] = {
     "channel": "the channel of the consumer or the get, whose end returns what they hold",
     "start": "the earliest moment at which it can have happened",
     "end": "the latest one; of a delivery, when it was seen; none for what was never answered",
-    "position": "the how-manieth delivery to its consumer, from 0; of a settlement, which of them",
+    "position": "the number of the delivery to its consumer, from 0; of a settlement, that of its "
+    "delivery",
     "priority": "the message's priority; the higher one is the more urgent. Say it always: "
     "RabbitMQ takes a message without a priority for one of 0",
     "size": "the length of the message's body in bytes",
