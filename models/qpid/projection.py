@@ -58,7 +58,8 @@ def queries(
     match step.operation:
         case op.Consume(consumer=name, selects=True) if (name, "") not in who:
             # It has come and left, and did not want what it left behind.
-            unwanted |= {(len(who), at[each.message]) for each in after.entries}
+            left = [each.message for each in after.entries if each.state != "dequeued"]
+            unwanted |= {(len(who), at[message]) for message in left}
     subscribers, everything = range(len(who) + 1), range(len(at) + 1)
     rigid = valuation(
         head=HEAD,

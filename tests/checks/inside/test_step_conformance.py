@@ -256,3 +256,34 @@ def test_a_consumer_that_selects_and_leaves_at_once_may_pass_over_messages() -> 
     assert not isinstance(explained(before, shown(), step), str)
     takes_all = replace(step, operation=replace(consume, selector=None))
     assert explained(before, shown(), takes_all) == "pointer-queue"
+
+
+def test_a_consumer_that_selects_and_leaves_at_once_wants_what_it_took() -> None:
+    candidate = make("qpid-push")
+
+    def consume(name: str, colour: str) -> Consume:
+        return Consume(
+            channel="ch",
+            queue="q",
+            consumer=name,
+            mode="automatic",
+            selector={"colour": colour},
+        )
+
+    def shown() -> Inspection:
+        view = candidate.handle(Inspect(queue="q")).inspection
+        assert view is not None
+        return view.without_counters()
+
+    candidate.handle(Declare(queue="q", order=Fifo()))
+    blue = Message(id="m0", properties={"colour": "blue"})
+    candidate.handle(Publish(queue="q", message=blue))
+    # It has passed the message, which so stays in the list when it is gone.
+    candidate.handle(consume("passes", "red"))
+    before = shown()
+    takes = replace(consume("takes", "blue"), auto_close=True)
+    assert ConsumerClosed(consumer="takes") in candidate.handle(takes).events
+    step = ClientStep(takes, closed=frozenset({"takes"}))
+    assert not isinstance(explained(before, shown(), step), str)
+    passes = ClientStep(Drain())
+    assert explained(before, shown(), passes) == "pointer-queue"
