@@ -51,6 +51,15 @@ def scopes_of_windows(
                 kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
                 gets=gets,
             )
+        if claims.browse and claims.consumer_priority and "automatic" in claims.modes:
+            yield Scope(
+                "a browser behind a consumer without room",
+                orders[:1],
+                messages=1,
+                payloads=(Payload(size=2),),
+                consumers=2,
+                kinds=(Kind("automatic", bytes=1, priority=1), Kind("browse")),
+            )
         if "change" in claims.credit:
             yield Scope(
                 "windows of bytes that change",

@@ -198,7 +198,8 @@ class PullQueue(Queue):
 
         A consumer that wants no more may have been notified, and its message waits for the next
         one. Consumers with a priority below the notified ones are not tried: the notified ones will
-        do the same.
+        do the same. Browsers of a lower priority gave way to it, and look again; the releases
+        forget them.
         """
         if not self.subscriptions.set_interest(consumer, desired):
             return
@@ -207,6 +208,9 @@ class PullQueue(Queue):
             self._notify_consumer(consumer)
             return
         self.active_count.decrement_and_get()
+        for browser in self.subscriptions.non_acquiring_iterator():
+            if browser.priority < consumer.priority:
+                self._notify_consumer(browser)
         highest = self.subscriptions.highest_notified_priority()
         for other in self.subscriptions.interested_iterator():
             if other.priority < highest or self._notify_consumer(other):

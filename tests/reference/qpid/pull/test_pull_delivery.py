@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from brokerproof.reference import make
 from brokerproof.reference.broker import Broker
@@ -89,6 +90,27 @@ def test_a_consumer_that_has_had_its_turn_waits_behind_the_others() -> None:
         bench.consume(name)
     told = bench.publish("a", "b", "c", "d")
     assert told == ["c0:a", "c1:b", "c2:c", "c0:d"]
+
+
+WAKES = """\
+        for browser in self.subscriptions.non_acquiring_iterator():
+            if browser.priority < consumer.priority:
+                self._notify_consumer(browser)
+"""
+
+
+@pytest.mark.parametrize("wakes", [True, False])
+def test_a_browser_that_gave_way_to_a_consumer_without_room_looks_again(*, wakes: bool) -> None:
+    bench = Bench(PULL)
+    if not wakes:
+        bench.broker = cast("Broker", plant([Edit("qpid/pull/queue.py", WAKES, "")], PULL)())
+        bench.ok(Declare(queue="q", order=Fifo()))
+    browser = Consume(channel="ch0", queue="q", consumer="b", mode="browse", credit=Credit(None))
+    takes = replace(browser, channel="ch1", consumer="c", mode="automatic")
+    bench.ok(replace(takes, credit=Credit(None, 4), priority=1))
+    bench.ok(browser)
+    publish = Publish(queue="q", message=Message(id="a", size=5))
+    assert bench.ok(publish) + bench.drain() == (["b:a"] if wakes else [])
 
 
 @pytest.mark.parametrize("leave", ["cancel", "pause", "close"])
