@@ -300,6 +300,31 @@ def declines_for_ever(server: DebuggedBrokerJ) -> str:
     )
 
 
+def browser_gives_way(server: DebuggedBrokerJ) -> str:
+    """A consumer of priority 1 has room by bytes, but not for the next message; a browser looks."""
+    missed = {0: 0, 1: 0}
+    for number in range(ROUNDS):
+        for priority in missed:
+            queue = f"q{number}.{priority}"
+            own, browser, better = (Client(server) for _ in range(3))
+            own.declare(queue)
+            better.channel.basic_qos(80, 0, False)
+            better.channel.basic_consume(
+                queue, "c", callback=better.given.append, arguments={"x-priority": 1}
+            )
+            own.publish(queue, "m0".ljust(60))
+            _must(len(better.hear(1)), 1)
+            browser.consume(queue, x_filter_no_consume=True, x_priority=priority)
+            own.publish(queue, "m1".ljust(60))
+            missed[priority] += not browser.hear(1)
+            for client in (browser, better, own):
+                client.connection.close()
+    return "; ".join(
+        f"a browser of priority {priority} missed it in {times} of {ROUNDS} rounds"
+        for priority, times in missed.items()
+    )
+
+
 def _busy(server: DebuggedBrokerJ, during_s: float = 5.0) -> float:
     """Return the share of one processor that the broker uses."""
 
@@ -350,6 +375,7 @@ SCENARIOS: dict[str, Callable[[DebuggedBrokerJ], str]] = {
         settled_while_sent,
         left_waiting,
         declines_for_ever,
+        browser_gives_way,
         first_queue_starves,
         closes_the_connection,
     )
