@@ -193,7 +193,7 @@ class RemovingQueue(CreditQueue):
             )
         )
 
-    @invariant("who-is-exclusive-is-alone")
+    @invariant("an-exclusive-consumer-is-alone")
     def exclusive_is_alone(self, who: Subscription, other: Subscription) -> Bool:
         """Where an exclusive consumer is, `alone` says so, and there is no other consumer."""
         here = self.is_consumer(who) & self.exclusive[who]
@@ -204,7 +204,7 @@ class RemovingQueue(CreditQueue):
         """A queue that is gone was shut, and has no consumer."""
         return implies(self.gone, self.shut & ~self.has_consumers())
 
-    @invariant("who-is-to-be-told-has-left")
+    @invariant("a-consumer-to-be-told-has-left")
     def untold_has_left(self, who: Subscription) -> Bool:
         """A consumer that has still to be told of a deletion was dismissed by it."""
         return implies(self.untold[who], self.shut & ~self.is_consumer(who))

@@ -230,6 +230,13 @@ def test_an_inspect_that_hangs_twice_ends_the_stages(budget: tuple[int, int]) ->
     assert others == {Outcome.INCONCLUSIVE, Outcome.NOT_CLAIMED}
 
 
+def shown(candidate: Candidate) -> Inspection:
+    """Return what a broker shows of its queue `q`."""
+    view = candidate.handle(Inspect(queue="q")).inspection
+    assert view is not None
+    return view.without_counters()
+
+
 def test_a_consumer_that_selects_and_leaves_at_once_may_pass_over_messages() -> None:
     candidate = make("qpid-push")
     consume = Consume(
@@ -241,21 +248,16 @@ def test_a_consumer_that_selects_and_leaves_at_once_may_pass_over_messages() -> 
         auto_close=True,
     )
 
-    def shown() -> Inspection:
-        view = candidate.handle(Inspect(queue="q")).inspection
-        assert view is not None
-        return view.without_counters()
-
     candidate.handle(Declare(queue="q", order=Fifo()))
     candidate.handle(Publish(queue="q", message=Message(id="m0")))
     blue = Message(id="m1", properties={"colour": "blue"})
     candidate.handle(Publish(queue="q", message=blue))
-    before = shown()
+    before = shown(candidate)
     assert ConsumerClosed(consumer="c") in candidate.handle(consume).events
     step = ClientStep(consume, closed=frozenset({"c"}))
-    assert not isinstance(explained(before, shown(), step), str)
+    assert not isinstance(explained(before, shown(candidate), step), str)
     takes_all = replace(step, operation=replace(consume, selector=None))
-    assert explained(before, shown(), takes_all) == "pointer-queue"
+    assert explained(before, shown(candidate), takes_all) == "pointer-queue"
 
 
 def test_a_consumer_that_selects_and_leaves_at_once_wants_what_it_took() -> None:
@@ -270,20 +272,15 @@ def test_a_consumer_that_selects_and_leaves_at_once_wants_what_it_took() -> None
             selector={"colour": colour},
         )
 
-    def shown() -> Inspection:
-        view = candidate.handle(Inspect(queue="q")).inspection
-        assert view is not None
-        return view.without_counters()
-
     candidate.handle(Declare(queue="q", order=Fifo()))
     blue = Message(id="m0", properties={"colour": "blue"})
     candidate.handle(Publish(queue="q", message=blue))
     # It has passed the message, which so stays in the list when it is gone.
     candidate.handle(consume("passes", "red"))
-    before = shown()
+    before = shown(candidate)
     takes = replace(consume("takes", "blue"), auto_close=True)
     assert ConsumerClosed(consumer="takes") in candidate.handle(takes).events
     step = ClientStep(takes, closed=frozenset({"takes"}))
-    assert not isinstance(explained(before, shown(), step), str)
+    assert not isinstance(explained(before, shown(candidate), step), str)
     passes = ClientStep(Drain())
-    assert explained(before, shown(), passes) == "pointer-queue"
+    assert explained(before, shown(candidate), passes) == "pointer-queue"

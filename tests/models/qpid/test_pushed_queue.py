@@ -168,7 +168,7 @@ class KeepsItsEntries(RemovingQueue):
 
     @action
     def drop_everything(self) -> None:
-        """Drop what is acquired."""
+        """Remove every entry that a consumer holds."""
         require(self.shut & ~self.gone & ~self.has_consumers() & self.nothing_arrives())
         self._takes_off(lambda e: self.status[e] == Status.ACQUIRED)
         self.holds.fill(False)
