@@ -115,7 +115,7 @@ class WholeLedgerTurns(WholeLedgerLinks):
         waits = self.waits_for_the_reader(e) & due
         return implies(waits, self.found_nothing_at <= self.waits_since[e])
 
-    @invariant("rest-leaves-no-consumer-wanting", states=("quiescence", "credit-used"))
+    @invariant("rest-leaves-no-consumer-wanting", by=ORDER, states=("quiescence", "credit-used"))
     def rest_leaves_no_consumer_wanting(self, e: Entry) -> Bool:
         """At rest nothing waits for a reader with room, behind none that it has no room for."""
         resting = self.at_rest | (self.at_rest_by_size & ~self.is_blocked_at(e))

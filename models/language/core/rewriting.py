@@ -6,7 +6,7 @@ function's body. Every rebuilt term is simplified by the constructors of `terms`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
 
@@ -113,15 +113,18 @@ def rebuild(old: Term, args: tuple[Term, ...]) -> Term:
             )
 
 
-def subterms(term: Term) -> Iterable[Term]:
-    """Yield every subterm once, arguments before the terms that use them."""
+def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
+    """Yield every subterm once, arguments before the terms that use them.
+
+    The terms of `beyond` are left out, and what is reached through them alone.
+    """
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(term, False)]
     while stack:
         current, expanded = stack.pop()
         if expanded:
             yield current
-        elif current not in seen:
+        elif current not in seen and current not in beyond:
             seen.add(current)
             stack.append((current, True))
             stack.extend((arg, False) for arg in current.args)

@@ -94,7 +94,7 @@ class _Unrolling:
         self.cells = cells(scope, system.symbols)
         self.instances = instances(system, Scope(scope.sizes, arguments), unbounded=True)
         self._grounder = Grounder(scope, unbounded=True)
-        self._reading = GroundReading(system)
+        self._reading = GroundReading(system.symbols)
         self._context = self._reading.context
         self._solver = z3.Solver(ctx=self._context)
         self._solver.set("rlimit", STEPS_MAX)

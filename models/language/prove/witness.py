@@ -68,7 +68,7 @@ class Question:
         self.action = action
         self.scope.check(system)
         self._grounder = Grounder(self.scope, unbounded=True)
-        self._reading = GroundReading(system)
+        self._reading = GroundReading(system.symbols)
         self._solver = z3.Solver(ctx=self._reading.context)
         # A parameter becomes a rigid symbol without indices, so that Z3 chooses its value.
         self._parameters = {

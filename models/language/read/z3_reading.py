@@ -2,11 +2,16 @@
 
 Owns the translation only; the prover chooses the formulas. Families become uninterpreted sorts,
 enumerations become Z3's, an order becomes a relation with the axioms of a strict total order.
+
+Each query has a context of its own, and most of what it says is what its system says in every
+query. `reading_of` reads that once, and Z3 copies it from context to context, which is many times
+as fast.
 """
 
 from __future__ import annotations
 
-from typing import cast
+import functools
+from typing import Generic, TypeVar, cast
 
 import z3
 
@@ -20,27 +25,57 @@ from brokerproof.models.language.core.terms import (
     Sort,
     Symbol,
     Term,
+    constant,
     forall,
     implies,
     read,
 )
 
+_Ours = TypeVar("_Ours")
+_InZ3 = TypeVar("_InZ3", bound=z3.AstRef)
+
+
+class _Table(dict[_Ours, _InZ3], Generic[_Ours, _InZ3]):
+    """What a context has for ours; an entry of another one's table is copied at its first use."""
+
+    def __init__(self, context: z3.Context) -> None:
+        super().__init__()
+        self._context = context
+        self.other: dict[_Ours, _InZ3] = {}
+
+    def __contains__(self, ours: object) -> bool:
+        return super().__contains__(ours) or ours in self.other
+
+    def __missing__(self, ours: _Ours) -> _InZ3:
+        copied: _InZ3 = self.other[ours].translate(self._context)
+        self[ours] = copied
+        return copied
+
 
 class Z3Reading:
-    """One context of sorts, functions and constants for the terms of one system."""
+    """One context of sorts, functions and constants for the terms of a system with these symbols.
 
-    def __init__(self, system: System) -> None:
-        self.system = system
-        self.context = z3.Context()
-        self._sorts: dict[Sort, z3.SortRef] = {}
-        self._values: dict[Sort, list[z3.ExprRef]] = {}
-        self._functions: dict[Symbol, z3.FuncDeclRef] = {}
-        self._variables: dict[Term, z3.ExprRef] = {}
-        self._done: dict[Term, z3.ExprRef] = {}
+    What `known` has read is copied from there.
+    """
+
+    def __init__(self, symbols: tuple[Symbol, ...], known: Z3Reading | None = None) -> None:
+        self.context = new = z3.Context()
+        self.symbols = symbols
+        self.names: list[str] = []
+        self.variables = 0
+        self.sorts: _Table[Sort, z3.SortRef] = _Table(new)
+        self.functions: _Table[Symbol, z3.FuncDeclRef] = _Table(new)
+        self.terms: _Table[Term, z3.ExprRef] = _Table(new)
+        if known:
+            self.names += known.names
+            self.variables = known.variables
+            self.sorts.other = known.sorts
+            self.functions.other = known.functions
+            self.terms.other = known.terms
 
     def sort(self, sort: Sort) -> z3.SortRef:
         """Return Z3's sort for one of ours."""
-        if sort not in self._sorts:
+        if sort not in self.sorts:
             if issubclass(sort, Bool):
                 made = z3.BoolSort(self.context)
             elif issubclass(sort, Int):
@@ -48,25 +83,28 @@ class Z3Reading:
             elif issubclass(sort, Enumeration):
                 name = self._new_name(sort)
                 values = [f"{name}.{value}" for value in sort.values]
-                made, self._values[sort] = z3.EnumSort(name, values, self.context)
+                made, constants = z3.EnumSort(name, values, self.context)
+                pairs = enumerate(constants)
+                self.terms.update({constant(sort, number): value for number, value in pairs})
             else:
                 made = z3.DeclareSort(self._new_name(sort), self.context)
-            self._sorts[sort] = made
-        return self._sorts[sort]
+            self.sorts[sort] = made
+        return self.sorts[sort]
 
     def _new_name(self, sort: Sort) -> str:
         """Return a name that no other sort has: two models may both have a `Status`."""
-        alike = sum(other.__name__ == sort.__name__ for other in self._sorts)
+        alike = self.names.count(sort.__name__)
+        self.names.append(sort.__name__)
         return f"{sort.__name__}!{alike}" if alike else sort.__name__
 
     def function(self, symbol: Symbol) -> z3.FuncDeclRef:
         """Return Z3's function for a symbol."""
-        if symbol not in self._functions:
+        if symbol not in self.functions:
             domain = [self.sort(s) for s in symbol.domain]
             # Z3 identifies functions of one name and type, so a set parameter gets another name.
-            name = symbol.name if symbol in self.system.symbols else f"{symbol.name}!set"
-            self._functions[symbol] = z3.Function(name, *domain, self.sort(symbol.range))
-        return self._functions[symbol]
+            name = symbol.name if symbol in self.symbols else f"{symbol.name}!set"
+            self.functions[symbol] = z3.Function(name, *domain, self.sort(symbol.range))
+        return self.functions[symbol]
 
     def variable(self, term: Term) -> z3.ExprRef:
         """Return Z3's constant for a variable of ours.
@@ -74,18 +112,17 @@ class Z3Reading:
         The numbers are this reading's own: Z3's search depends on names, which must not depend on
         what was traced before.
         """
-        if term not in self._variables:
+        if term not in self.terms:
             name, _ = cast("tuple[str, int]", term.payload)
-            number = len(self._variables)
-            self._variables[term] = z3.Const(f"{name}!{number}", self.sort(type(term)))
-        return self._variables[term]
+            self.terms[term] = z3.Const(f"{name}!{self.variables}", self.sort(type(term)))
+            self.variables += 1
+        return self.terms[term]
 
     def formula(self, term: Term) -> z3.ExprRef:
         """Return the term as a formula of Z3."""
-        for part in subterms(term):
-            if part not in self._done:
-                self._done[part] = self._one(part, [self._done[arg] for arg in part.args])
-        return self._done[term]
+        for part in subterms(term, beyond=self.terms):
+            self.terms[part] = self._one(part, [self.terms[arg] for arg in part.args])
+        return self.terms[term]
 
     def _one(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
         match term.op:
@@ -122,23 +159,24 @@ class Z3Reading:
         if isinstance(term, Int):
             return z3.IntVal(value, self.context)
         self.sort(type(term))
-        return self._values[type(term)][value]
+        return self.terms[term]
 
-    def bound_families(self, sizes: dict[Sort, int]) -> list[z3.ExprRef]:
-        """Return formulas that limit each family to at most `sizes` elements.
 
-        The bound makes a condition decidable for a refutation, with the same formulas as in the
-        proof.
-        """
-        limits = []
-        for family in self.system.families:
-            sort = self.sort(family)
-            names = [f"{family.__name__}!{i}" for i in range(sizes[family])]
-            elements = [z3.Const(name, sort) for name in names]
-            self._values[family] = elements
-            one = z3.Const(f"any!{family.__name__}", sort)
-            limits.append(z3.ForAll([one], z3.Or(*(one == e for e in elements))))
-        return limits
+def reading_of(system: System) -> Z3Reading:
+    """Return a reading for one query about a system.
+
+    It depends on the system alone, and not on the queries before.
+    """
+    stated = (*rigid_facts(system), *(statement.term for statement in system.invariants))
+    return Z3Reading(system.symbols, _always_said(system.symbols, stated))
+
+
+@functools.lru_cache(maxsize=4)
+def _always_said(symbols: tuple[Symbol, ...], formulas: tuple[Bool, ...]) -> Z3Reading:
+    reading = Z3Reading(symbols)
+    for formula in formulas:
+        reading.formula(formula)
+    return reading
 
 
 def rigid_facts(system: System) -> list[Bool]:
@@ -150,6 +188,7 @@ def rigid_facts(system: System) -> list[Bool]:
     return facts
 
 
+@functools.cache
 def order_laws(symbol: Symbol) -> list[Bool]:
     """Return the laws of a strict total order: irreflexive by construction, transitive, total."""
     family = cast("type[Family]", symbol.domain[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import z3
 
+from brokerproof.models.contract.jobs import JobContract
 from brokerproof.models.language import (
     Bool,
     Int,
@@ -24,6 +25,14 @@ from brokerproof.models.language.prove.prover import (
     initial_state_exists,
     prove,
     prove_invariant,
+)
+from brokerproof.models.language.prove.z3_queries import (
+    STEPS_FIRST,
+    after,
+    asked,
+    assumed,
+    decided,
+    taken,
 )
 from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Status, Subscription
 from tests.models.small_models import Counters, Item, Shelves
@@ -196,6 +205,17 @@ def test_what_an_action_does_not_touch_needs_no_question() -> None:
     proof = proof_of(trace(Still), "limits-stay")
     assert proof.outcome == "proved"
     assert [c.seconds for c in proof.conditions[1:]] == [0.0, 0.0, 0.0]
+
+
+def test_what_patterns_leave_open_is_decided_without_them() -> None:
+    system = trace(JobContract)
+    action = system.action("deliver_by_rank")
+    [limit] = [s for s in system.invariants if s.name == "no-delivery-beyond-the-limit"]
+    formulas = [*assumed(system), *taken(action), ~after(limit.term, action.updates)]
+    assert asked(system, formulas, STEPS_FIRST)[0] == z3.unknown
+    assert decided(system, formulas, action).outcome == "proved"
+    too_little = [*taken(action), ~after(limit.term, action.updates)]
+    assert decided(system, too_little, action).outcome == "refuted"
 
 
 def test_what_z3_is_asked_does_not_depend_on_what_was_traced_before(

@@ -19,16 +19,23 @@ from brokerproof.models.language.core.rewriting import substitute
 from brokerproof.models.language.core.scope import Scope, cells, valuations
 from brokerproof.models.language.core.terms import (
     Bool,
+    Family,
     Symbol,
     Term,
     constant,
     equal,
     read,
 )
+from brokerproof.models.language.prove.z3_queries import after
 from brokerproof.models.language.read.column_text import SIGNS
 from brokerproof.models.language.read.columns import ColumnReading
 from brokerproof.models.language.read.plain import PlainReading, State
-from brokerproof.models.language.read.z3_reading import Z3Reading, order_laws
+from brokerproof.models.language.read.z3_reading import (
+    Z3Reading,
+    order_laws,
+    reading_of,
+    rigid_facts,
+)
 from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Subscription
 from tests.models.language.outside.models import Node, Peterson, RingElection
 from tests.models.small_models import Counters, Item, Place, Scales, Shelves, Unlimited
@@ -195,17 +202,28 @@ def assert_step_agrees(
             assert point.holds(equal(substitute(new, variables), expected))
 
 
+class _Named(Z3Reading):
+    """A reading in which the elements of families have names."""
+
+    def _constant(self, term: Term) -> z3.ExprRef:
+        if isinstance(term, Family):
+            name = f"{type(term).__name__}!{term.payload}"
+            return z3.Const(name, self.sort(type(term)))
+        return super()._constant(term)
+
+
 class Z3Point:
     """One state, asserted in Z3 cell by cell; families have their elements and no others."""
 
     def __init__(self, plain: PlainReading, state: State) -> None:
         self._scope = plain.scope
-        self._reading = Z3Reading(plain.system)
+        self._reading = _Named(plain.system.symbols)
         self._solver = z3.Solver(ctx=self._reading.context)
-        self._solver.add(*self._reading.bound_families(dict(plain.scope.sizes)))
         for family, size in plain.scope.sizes.items():
             elements = [self._reading.formula(constant(family, i)) for i in range(size)]
+            one = z3.Const("one", self._reading.sort(family))
             self._solver.add(z3.Distinct(*elements))
+            self._solver.add(z3.ForAll([one], z3.Or(*(one == each for each in elements))))
         for cell, value in zip(plain.cells, state, strict=True):
             self._set(cell.symbol, cell.indices, value)
         for symbol in plain.system.symbols:
@@ -295,3 +313,27 @@ def plain_guard_text() -> str:
 def test_words_are_unsigned_and_of_64_bits() -> None:
     columns = ColumnReading(COUNTERS, Scope({Item: 2}, range(3)))
     assert columns.initial_words().dtype == np.uint64
+
+
+@pytest.mark.parametrize(
+    "system", [POINTERS, COUNTERS, SHELVES, trace(RingElection)], ids=lambda system: system.name
+)
+def test_a_copied_reading_says_what_a_new_one_says(system: System) -> None:
+    anew = Z3Reading(system.symbols)
+    for each in (*rigid_facts(system), *(statement.term for statement in system.invariants)):
+        anew.formula(each)
+    claims = [
+        *(action.guard for action in system.actions),
+        *(~after(each.term, a.updates) for each in system.invariants for a in system.actions),
+    ]
+    copied = reading_of(system)
+    assert [copied.formula(each).sexpr() for each in claims] == [
+        anew.formula(each).sexpr() for each in claims
+    ]
+
+
+def test_what_one_query_reads_changes_no_other() -> None:
+    one, other = (action.guard for action in POINTERS.actions[:2])
+    before = reading_of(POINTERS).formula(one).sexpr()
+    reading_of(POINTERS).formula(other)
+    assert reading_of(POINTERS).formula(one).sexpr() == before
