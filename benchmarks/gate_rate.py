@@ -124,13 +124,13 @@ def bare_seconds(subject: Subject, copier: Copier, tape: Tape) -> float:
         (_playing(each, copier), each.of if last_use[each.of] == at else None)
         for at, each in enumerate(tape.asked)
     ]
-    nobody = subject.fresh()[0]
+    unused = subject.fresh()[0]
     candidates = [subject.fresh()[0]]
     start = time.perf_counter()
     for play, done_with in played:
         play(candidates)
         if done_with is not None:
-            candidates[done_with] = nobody  # a search lets go of it too
+            candidates[done_with] = unused  # a search lets go of it too
     return time.perf_counter() - start
 
 

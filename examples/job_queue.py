@@ -183,19 +183,19 @@ class JobQueue:
             while job := self.next_job(consume.queue, name):
                 self.take(consume.queue, job, consume.channel, name)
 
-    def next_job(self, queue: str, who: str) -> Job | None:
+    def next_job(self, queue: str, consumer: str) -> Job | None:
         """Return the next job for a consumer or a get."""
         found = [
             job
             for job in self.queues[queue].waiting()
-            if job.ready_at <= self.now and not self.is_locked(queue, job, who)
+            if job.ready_at <= self.now and not self.is_locked(queue, job, consumer)
         ]
         return found[0 if self.order == "fifo" else -1] if found else None
 
-    def is_locked(self, queue: str, job: Job, who: str) -> bool:
+    def is_locked(self, queue: str, job: Job, consumer: str) -> bool:
         """Whether another consumer holds a job of the same group."""
         return job.message.group is not None and any(
-            other.message.group == job.message.group and other.holder != who
+            other.message.group == job.message.group and other.holder != consumer
             for other in self.queues[queue].jobs
             if other.delivery is not None
         )

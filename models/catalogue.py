@@ -211,7 +211,7 @@ CATALOGUE: dict[str, Listed] = {
         Scope(
             {node_list.Node: 4, node_list.Walker: 1, node_list.Remover: 1},
             range(4),
-            {"nobody": 0, "head": 0},
+            {"no_remover": 0, "head": 0},
         ),
     ),
     "paired-pointer": Listed(

@@ -27,10 +27,10 @@ def expected_and_seen(breach: Breach) -> tuple[str, str]:
     world = _latest(moment)
     match name:
         case "deliver" | "deliver_by_rank" | "browse" | "get":
-            who, entry, redelivered = arguments
+            consumer, entry, redelivered = arguments
             what = bindings.name_of_entry(entry) + _flag(redelivered)
-            lawful = list(_lawful(bindings, world, name, who)) if world is not None else []
-            return " or ".join(lawful) or _nothing(name), f"{what} {_to(bindings, who, name)}"
+            lawful = list(_lawful(bindings, world, name, consumer)) if world is not None else []
+            return " or ".join(lawful) or _nothing(name), f"{what} {_to(bindings, consumer, name)}"
         case "get_nothing":
             lawful = (
                 list(_lawful(bindings, world, "get", arguments[0])) if world is not None else []
@@ -65,16 +65,18 @@ def _latest(moment: Moment) -> World | None:
     return None
 
 
-def _lawful(bindings: Bindings, world: World, action: str, who: int) -> Iterator[str]:
-    for name, redelivered in _possible(bindings, world, action, who):
+def _lawful(bindings: Bindings, world: World, action: str, consumer: int) -> Iterator[str]:
+    for name, redelivered in _possible(bindings, world, action, consumer):
         yield name + _flag(redelivered)
 
 
-def _possible(bindings: Bindings, world: World, action: str, who: int) -> Iterator[tuple[str, int]]:
+def _possible(
+    bindings: Bindings, world: World, action: str, consumer: int
+) -> Iterator[tuple[str, int]]:
     for name, entry in bindings.messages.items():
         for redelivered in (0, 1):
             worlds, _ = bindings.contract.take(
-                bindings.frame, world, action, (who, entry, redelivered)
+                bindings.frame, world, action, (consumer, entry, redelivered)
             )
             if worlds:
                 yield name, redelivered
@@ -86,7 +88,9 @@ def _lawful_to_any(bindings: Bindings, world: World | None, breach: Breach) -> s
         return "a message"
     action = "browse" if breach.requirement == "browser-sees-all" else "deliver"
     consumers = (subscriber.element for subscriber in bindings.consumers.values())
-    found = (name for who in consumers for name, _ in _possible(bindings, world, action, who))
+    found = (
+        name for consumer in consumers for name, _ in _possible(bindings, world, action, consumer)
+    )
     return " or ".join(dict.fromkeys(found)) or "a message"
 
 
@@ -98,8 +102,10 @@ def _nothing(action: str) -> str:
     return "nothing to be shown" if action == "browse" else "nothing to be given"
 
 
-def _to(bindings: Bindings, who: int, action: str) -> str:
-    names = [name for name, subscriber in bindings.consumers.items() if subscriber.element == who]
+def _to(bindings: Bindings, consumer: int, action: str) -> str:
+    names = [
+        name for name, subscriber in bindings.consumers.items() if subscriber.element == consumer
+    ]
     if not names:
         return "to the get"
     return f"{'shown' if action == 'browse' else 'given'} to {names[0]}"

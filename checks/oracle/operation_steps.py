@@ -100,11 +100,11 @@ def steps_of(operation: Operation, bindings: Bindings) -> tuple[Step, ...]:
 
 
 def _consuming(consume: Consume, bindings: Bindings) -> tuple[Step, ...]:
-    who = bindings.element_of(consume.consumer)
+    consumer = bindings.element_of(consume.consumer)
     if "set_credit" not in bindings.contract.actions:
-        return (("consume", (who,)),)
+        return (("consume", (consumer,)),)
     windows = window_of((consume.credit.messages, consume.credit.bytes))
-    return (("consume", (who,)), ("set_credit", (who, *windows)))
+    return (("consume", (consumer,)), ("set_credit", (consumer, *windows)))
 
 
 def _settling(

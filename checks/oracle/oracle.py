@@ -234,13 +234,13 @@ class Oracle:
             self.fail(failure, event)
         self.go_on(window, step)
 
-    def place(self, who: int, step: Step, event: Delivered | None = None) -> None:
+    def place(self, consumer: int, step: Step, event: Delivered | None = None) -> None:
         """Let a step happen where its consumer's events allow, before or after others."""
         if self.streams is not None:
-            self.streams = self.streams.with_event(who, step)
+            self.streams = self.streams.with_event(consumer, step)
             return
         self.count(step)
-        floor = dict(self.window.floors).get(who, 0)
+        floor = dict(self.window.floors).get(consumer, 0)
         window, failure = self.window.place(self.rules, self.bindings.frame, step, floor)
         if failure is not None:
             self.fail(failure, event)

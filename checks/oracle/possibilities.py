@@ -390,7 +390,7 @@ class EventWindow(msgspec.Struct, frozen=True, cache_hash=True):
             first += 1
         if not first:
             return self
-        floors = tuple((who, row - first) for who, row in self.floors if row > first)
+        floors = tuple((consumer, row - first) for consumer, row in self.floors if row > first)
         rows = (Row(self.rows[first].cases), *self.rows[first + 1 :])
         floating = tuple((step, max(0, since - first)) for step, since in self.floating)
         return EventWindow(rows, floating, floors)

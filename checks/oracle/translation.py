@@ -295,18 +295,18 @@ class Translator:
 
     def _get(self, operation: Get, answer: Answer) -> None:
         self._grow_channel(operation.channel)
-        bindings, who = self.bindings.with_getter(operation)
+        bindings, getter = self.bindings.with_getter(operation)
         if bindings is not self.bindings:
             self._grow(bindings, Consumer)
         own = [e for e in answer.events if isinstance(e, Delivered) and e.consumer is None]
         if len(own) > 1:
             _break("protocol", "one get was answered with two deliveries")
         if not own:
-            self._operate(("get_nothing", (who,)))
+            self._operate(("get_nothing", (getter,)))
             return
         entry = _entry_of(own[0], (self.bindings.queues[operation.queue],), self.bindings)
         holds = held_by(self.bindings, own[0].queue, entry, operation.channel)
-        self._operate(("get", (who, entry, int(own[0].redelivered))), own[0])
+        self._operate(("get", (getter, entry, int(own[0].redelivered))), own[0])
         self._note("nothing_earlier", own[0])
         if _tells_a_count(own[0], self.bindings):
             self._operate(("tell_count", (entry, own[0].count or 0)), own[0])
@@ -328,9 +328,9 @@ class Translator:
                 self.rules is not CORE and consumer in self.bindings.consumers
             ):
                 # Only deliveries are told by the end of their channel at the latest (rule 2).
-                who = self.bindings.element_of(consumer)
-                stream = _NO_CONSUMER if self.in_order else who
-                self._note("place", stream, ("consumer_closed", (who,)))
+                element = self.bindings.element_of(consumer)
+                stream = _NO_CONSUMER if self.in_order else element
+                self._note("place", stream, ("consumer_closed", (element,)))
                 self.bindings = self.bindings.without_consumer(consumer)
             case QueueDeleted(queue=queue) if (
                 queue in self.bindings.queues and self.rules is not CORE

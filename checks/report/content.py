@@ -141,7 +141,9 @@ class _Reader:
             return None
         returned = all(map(self._returned, possible))
         if len(words) > 1:
-            may_be = sorted(f"{what} by {who}" if what == "held" else what for what, who in words)
+            may_be = sorted(
+                f"{what} by {holder}" if what == "held" else what for what, holder in words
+            )
             return EntryShown(message, "open", returned=returned, may_be=tuple(may_be))
         [(_, about)] = words
         state = _STATES[min(possible)[self.place["status"]]]

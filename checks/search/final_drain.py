@@ -83,7 +83,7 @@ def _named(breach: Breach, message: str, found: Literal["held", "gone"]) -> Brea
     return Breach(label, how, (message,), (message,), also, lost=True, moment=breach.moment)
 
 
-def _everything_left(candidate: Candidate, bindings: Bindings, who: str, seen: set[str]) -> bool:
+def _everything_left(candidate: Candidate, bindings: Bindings, name: str, seen: set[str]) -> bool:
     """Request every available message in each claimed way; False if a request fails.
 
     What comes is acknowledged: a broker that reads a queue by pages may send the next page only
@@ -91,7 +91,7 @@ def _everything_left(candidate: Candidate, bindings: Bindings, who: str, seen: s
     """
     if "acknowledge" in bindings.claims.modes:
         subscribers = [
-            Consume(channel="final drain", queue=queue, consumer=f"{who} of {queue}")
+            Consume(channel="final drain", queue=queue, consumer=f"{name} of {queue}")
             for queue in bindings.queues
         ]
         came = _heard(candidate, [*subscribers, Drain()], seen)
@@ -155,11 +155,11 @@ def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
     known = breach.moment.bindings
     entry = known.messages[message]
     get = Get(channel="final drain", queue=known.queue_of_message(message))
-    bindings, who = known.with_getter(get)
+    bindings, getter = known.with_getter(get)
     for row in reversed(breach.moment.window.rows):
         for world, _, _ in ordered(row.cases):
             one_more = known.contract.grown(world, Consumer)
-            _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (who,))
+            _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (getter,))
             for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
                 if entry in missing:
                     return label

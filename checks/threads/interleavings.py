@@ -170,7 +170,7 @@ class _Search:
                 ready = run.ready()
                 awake = [t for t in ready if t.number not in sleeping]
                 if not awake:
-                    self._try_those_who_wait()
+                    self._try_the_waiting()
                     return not ready
                 chosen = last if last is not None and last in awake else awake[0]
                 places.append(_Place(chosen.number, sleeping))
@@ -195,7 +195,7 @@ class _Search:
             )
         return True
 
-    def _try_those_who_wait(self) -> None:
+    def _try_the_waiting(self) -> None:
         """Schedule a try in which a thread that waits for ever takes its lock first."""
         for thread in self._run.all:
             if not thread.is_over and thread.is_blocked():

@@ -95,10 +95,10 @@ class _Turn:
     def __init__(self) -> None:
         self.thread: Thread | None = None
         self.within: Thread | None = None
-        self.hand_back: Callable[[], object] = _nobody
+        self.hand_back: Callable[[], object] = _to_no_thread
 
 
-def _nobody() -> None:
+def _to_no_thread() -> None:
     raise AssertionError("no threads have been made")
 
 
@@ -153,7 +153,7 @@ class Threads:
 
     def close(self) -> None:
         """End the threads that are not over, and the turn of one that Ctrl-C interrupted."""
-        _turn.hand_back, _turn.thread, _turn.within = _nobody, None, None
+        _turn.hand_back, _turn.thread, _turn.within = _to_no_thread, None, None
         for thread in self.all:
             if not thread.greenlet.dead:
                 thread.greenlet.throw()

@@ -41,7 +41,7 @@ class CallsOldDuplicate(CursorRoom):
         return self.recorded[m] | self.below[m]
 
 
-class GivesToWhoHasLeft(CursorRoom):
+class GivesToConsumersThatLeft(CursorRoom):
     """The queue delivers to a list of consumers that may be out of date (AMQ-1738, D3)."""
 
     listed: Map[Consumer, Bool]
@@ -53,14 +53,14 @@ class GivesToWhoHasLeft(CursorRoom):
         self.listed.fill(False)
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer attaches, and is listed."""
-        super().attach(who)
-        self.listed[who] = True
+        super().attach(consumer)
+        self.listed[consumer] = True
 
-    def may_be_given(self, who: Consumer) -> Bool:
+    def may_be_given(self, consumer: Consumer) -> Bool:
         """Whether the queue delivers to the consumer: to any that was ever attached."""
-        return self.listed[who]
+        return self.listed[consumer]
 
 
 class ForgetsItsSize(CursorRoom):
@@ -233,7 +233,7 @@ class SchedulesNoOther(CursorProgress):
 
 
 RELEASE_5_1: tuple[type[CursorRoom], ...] = (
-    *(PassesWithoutRoom, CallsOldDuplicate, GivesToWhoHasLeft, ClearsWhenTheLastLeaves),
+    *(PassesWithoutRoom, CallsOldDuplicate, GivesToConsumersThatLeft, ClearsWhenTheLastLeaves),
     *(TrustsTheAudit, LeavesThePosition, CountsDuplicates, SchedulesNoOther),
 )
 """The faults of release 5.1.0 that this model covers."""

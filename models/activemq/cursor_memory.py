@@ -215,7 +215,7 @@ class CursorMemory(Model):
         )
 
     @invariant(IS_ASKED)
-    def somebody_will_look(self, m: Message) -> Bool:
+    def a_look_will_come(self, m: Message) -> Bool:
         """While a publish is parked, the queue takes, is woken, or has asked to be (I18)."""
         will = self.asked | self.woken | self.takes
         return implies(self.parked[m], will)

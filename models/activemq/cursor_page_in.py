@@ -133,16 +133,16 @@ class CursorPageIn(CursorInvariants):
         self.waiting[m] = True
 
     @action
-    def give(self, who: Consumer, m: Message) -> None:
+    def give(self, consumer: Consumer, m: Message) -> None:
         """A consumer is given the first returned message, otherwise the first waiting one."""
-        require(self.may_be_given(who) & self.is_first_to_give(m))
-        self._gives(who, m)
+        require(self.may_be_given(consumer) & self.is_first_to_give(m))
+        self._gives(consumer, m)
 
-    def may_be_given(self, who: Consumer) -> Bool:
+    def may_be_given(self, consumer: Consumer) -> Bool:
         """Whether the queue delivers to the consumer: to any that takes messages."""
-        return self.takes[who]
+        return self.takes[consumer]
 
-    def _gives(self, who: Consumer, m: Message) -> None:
+    def _gives(self, consumer: Consumer, m: Message) -> None:
         """Give the message to the consumer, and note whether that was out of turn."""
         self.out_of_turn[m] = self.overtakes(m)
         self.sooner = self.sooner.map(
@@ -150,7 +150,7 @@ class CursorPageIn(CursorInvariants):
         )
         self.waiting[m] = False
         self.returned[m] = False
-        self.holds[who, m] = True
+        self.holds[consumer, m] = True
         self.given[m] = True
 
     def overtakes(self, m: Message) -> Bool:
@@ -165,9 +165,9 @@ class CursorPageIn(CursorInvariants):
     # Settlements.
 
     @action
-    def acknowledge(self, who: Consumer, m: Message) -> None:
+    def acknowledge(self, consumer: Consumer, m: Message) -> None:
         """A consumer acknowledges a message, which leaves the store."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._ends(m)
 
     def _ends(self, m: Message) -> None:
@@ -186,11 +186,11 @@ class CursorPageIn(CursorInvariants):
         self.sooner = self.sooner.map(lambda n, k, old: old & (n != m) & (k != m))
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message, which becomes the last of the returned ones."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._return(lambda n: n == m)
-        self.holds[who, m] = False
+        self.holds[consumer, m] = False
 
     def _return(self, goes_back: Callable[[Message], Bool]) -> None:
         """Return messages in the order of their delivery, behind those already returned."""
@@ -204,17 +204,17 @@ class CursorPageIn(CursorInvariants):
     # Consumers.
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer attaches."""
-        require(~self.takes[who])
-        self.attached[who] = True
-        self.takes[who] = True
+        require(~self.takes[consumer])
+        self.attached[consumer] = True
+        self.takes[consumer] = True
 
     @action
-    def cancel(self, who: Consumer) -> None:
+    def cancel(self, consumer: Consumer) -> None:
         """A consumer takes no more; it may still settle the messages that it holds."""
-        require(self.takes[who])
-        self.takes[who] = False
+        require(self.takes[consumer])
+        self.takes[consumer] = False
 
     @action
     def close(self, which: Channel) -> None:

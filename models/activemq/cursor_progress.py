@@ -144,10 +144,10 @@ class CursorProgress(CursorRoom):
         super().page_in(m)
 
     @action
-    def give(self, who: Consumer, m: Message) -> None:
+    def give(self, consumer: Consumer, m: Message) -> None:
         """A consumer is given the next message."""
         require(self.makes == Pass.GIVES)
-        super().give(who, m)
+        super().give(consumer, m)
 
     @action
     def end(self) -> None:
@@ -176,29 +176,29 @@ class CursorProgress(CursorRoom):
         self.woken = True
 
     @action
-    def acknowledge(self, who: Consumer, m: Message) -> None:
+    def acknowledge(self, consumer: Consumer, m: Message) -> None:
         """A consumer acknowledges a message."""
-        super().acknowledge(who, m)
+        super().acknowledge(consumer, m)
         self.woken = True
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message."""
-        super().release(who, m)
+        super().release(consumer, m)
         self.woken = True
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer attaches between two passes."""
         require(self.rests())
-        super().attach(who)
+        super().attach(consumer)
         self.woken = True
 
     @action
-    def cancel(self, who: Consumer) -> None:
+    def cancel(self, consumer: Consumer) -> None:
         """A consumer takes no more, from the next pass on."""
         require(self.rests())
-        super().cancel(who)
+        super().cancel(consumer)
 
     @action
     def close(self, which: Channel) -> None:

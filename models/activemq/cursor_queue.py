@@ -35,22 +35,22 @@ class CursorQueue(CursorStore):
     # Consumers.
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer attaches, and waits for its window."""
-        super().attach(who)
-        self.paused[who] = True
+        super().attach(consumer)
+        self.paused[consumer] = True
 
     @action
-    def open_window(self, who: Consumer) -> None:
+    def open_window(self, consumer: Consumer) -> None:
         """A client opens a consumer's window without a limit."""
-        require(self.takes[who])
-        self.paused[who] = False
+        require(self.takes[consumer])
+        self.paused[consumer] = False
 
     @action
-    def return_at_close(self, who: Consumer, m: Message) -> None:
+    def return_at_close(self, consumer: Consumer, m: Message) -> None:
         """A closing channel returns the message that was delivered first among those it holds."""
-        require(self.holds[who, m] & self.is_first_to_go_back(self.channel[who], m))
-        self.release(who, m)
+        require(self.holds[consumer, m] & self.is_first_to_go_back(self.channel[consumer], m))
+        self.release(consumer, m)
 
     def is_first_to_go_back(self, which: Channel, m: Message) -> Bool:
         """Whether no other message of the channel was delivered before this one."""
@@ -64,20 +64,20 @@ class CursorQueue(CursorStore):
 
     # Deliveries to consumers, with acknowledgement and without.
 
-    def is_served(self, who: Consumer) -> Bool:
+    def is_served(self, consumer: Consumer) -> Bool:
         """Whether the consumer takes messages and its window is open."""
-        return self.takes[who] & ~self.paused[who]
+        return self.takes[consumer] & ~self.paused[consumer]
 
     @action
-    def give(self, who: Consumer, m: Message) -> None:
+    def give(self, consumer: Consumer, m: Message) -> None:
         """A consumer is given the first returned message, otherwise the first waiting one."""
-        require(self.is_served(who) & self.acknowledges[who])
-        super().give(who, m)
+        require(self.is_served(consumer) & self.acknowledges[consumer])
+        super().give(consumer, m)
 
     @action
-    def hand(self, who: Consumer, m: Message) -> None:
+    def hand(self, consumer: Consumer, m: Message) -> None:
         """A consumer without acknowledgement is given the next message, which is settled."""
-        require(self.is_served(who) & ~self.acknowledges[who] & self.is_first_to_give(m))
+        require(self.is_served(consumer) & ~self.acknowledges[consumer] & self.is_first_to_give(m))
         self._hands(m)
 
     def _hands(self, m: Message) -> None:
@@ -89,28 +89,28 @@ class CursorQueue(CursorStore):
     # Gets.
 
     @action
-    def get(self, who: Consumer, m: Message) -> None:
+    def get(self, consumer: Consumer, m: Message) -> None:
         """A get is answered with the next message and stays attached until its channel closes."""
-        require(~self.paused[who] & self.acknowledges[who] & self.is_first_to_give(m))
-        self._gives(who, m)
-        self.attached[who] = True
+        require(~self.paused[consumer] & self.acknowledges[consumer] & self.is_first_to_give(m))
+        self._gives(consumer, m)
+        self.attached[consumer] = True
 
     @action
-    def get_for_good(self, who: Consumer, m: Message) -> None:
+    def get_for_good(self, consumer: Consumer, m: Message) -> None:
         """A get without acknowledgement is answered with the next message, which is settled."""
-        require(~self.paused[who] & ~self.acknowledges[who] & self.is_first_to_give(m))
+        require(~self.paused[consumer] & ~self.acknowledges[consumer] & self.is_first_to_give(m))
         self._hands(m)
 
     @action
-    def find_nothing(self, who: Consumer) -> None:
+    def find_nothing(self, consumer: Consumer) -> None:
         """A get finds no message."""
-        del who
+        del consumer
         require(self.has_nothing_to_give())
 
     @action
-    def final_drain(self, who: Consumer) -> None:
+    def final_drain(self, consumer: Consumer) -> None:
         """The last consumer has been given all that there is."""
-        self.find_nothing(who)
+        self.find_nothing(consumer)
 
     # Rest.
 

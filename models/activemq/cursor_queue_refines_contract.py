@@ -77,7 +77,7 @@ class RememberingCursorQueue(CursorQueue):
         ):
             number.fill(0)
 
-    @invariant("who-was-given-a-message-holds-it")
+    @invariant("a-consumer-holds-what-it-was-given")
     def holder_holds(self, c: Consumer, m: Message) -> Bool:
         """The contract's holder of a message is the consumer that holds it."""
         return implies(self.holds[c, m], self.holder[m] == c)
@@ -128,19 +128,19 @@ def status(queue: RememberingCursorQueue, m: Message) -> Status:
     return ite(queue.is_there(m), there, ended)
 
 
-def mode(queue: RememberingCursorQueue, who: Consumer) -> Mode:
+def mode(queue: RememberingCursorQueue, consumer: Consumer) -> Mode:
     """Map a consumer's mode; there are no browsers."""
-    return ite(queue.acknowledges[who], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
+    return ite(queue.acknowledges[consumer], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
 
 
-def delivers(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
+def delivers(queue: RememberingCursorQueue, consumer: Consumer, m: Message) -> Witness:
     """A delivery reports whether the message was given before."""
-    return does("deliver", who, m, queue.given[m])
+    return does("deliver", consumer, m, queue.given[m])
 
 
-def gets(queue: RememberingCursorQueue, who: Consumer, m: Message) -> Witness:
+def gets(queue: RememberingCursorQueue, consumer: Consumer, m: Message) -> Witness:
     """The answer to a get reports whether the message was given before."""
-    return does("get", who, m, queue.given[m])
+    return does("get", consumer, m, queue.given[m])
 
 
 def publishes(_queue: RememberingCursorQueue, m: Message, *_: Message) -> Witness:
@@ -167,7 +167,7 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
     abstraction={
         **PLAIN_QUEUE,
         "status": status,
-        "consuming": lambda queue, who: queue.takes[who],
+        "consuming": lambda queue, consumer: queue.takes[consumer],
         "mode": mode,
         "returns_to_place": lambda _queue: FALSE,
         "to_head": lambda _queue: TRUE,
@@ -178,18 +178,18 @@ CURSOR_QUEUE_REFINES_CONTRACT = Refinement(
         **dict.fromkeys(MEMORY, reads),
         **dict.fromkeys(("give", "hand"), delivers),
         **dict.fromkeys(("get", "get_for_good"), gets),
-        "attach": lambda _queue, who: does("consume", who),
-        "open_window": lambda _queue, who: does(
-            "set_credit", who, FALSE, integer(0), FALSE, integer(0)
+        "attach": lambda _queue, consumer: does("consume", consumer),
+        "open_window": lambda _queue, consumer: does(
+            "set_credit", consumer, FALSE, integer(0), FALSE, integer(0)
         ),
-        "cancel": lambda _queue, who: does("cancel", who),
-        "return_at_close": lambda _queue, _who, m: does("release_at_close", m),
+        "cancel": lambda _queue, consumer: does("cancel", consumer),
+        "return_at_close": lambda _queue, _consumer, m: does("release_at_close", m),
         "close": lambda _queue, which: does("close_channel", which),
-        "acknowledge": lambda _queue, _who, m: does("acknowledge", m),
-        "release": lambda _queue, _who, m: does("release", m),
+        "acknowledge": lambda _queue, _consumer, m: does("acknowledge", m),
+        "release": lambda _queue, _consumer, m: does("release", m),
         "purge": lambda queue: does("purge", queue.queue),
-        "find_nothing": lambda _queue, who: does("get_nothing", who),
-        "final_drain": lambda _queue, who: does("final_drain", who),
+        "find_nothing": lambda _queue, consumer: does("get_nothing", consumer),
+        "final_drain": lambda _queue, consumer: does("final_drain", consumer),
         "come_to_rest": lambda _queue: does("quiesce"),
         "crash": lambda _queue: does("crash"),
         "restart": lambda _queue: stutters(),

@@ -61,10 +61,10 @@ class CursorStore(CursorPageIn):
         self.removed[m] = True
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer attaches to a broker that runs."""
         require(~self.down)
-        super().attach(who)
+        super().attach(consumer)
 
     @action
     def crash(self) -> None:

@@ -74,7 +74,7 @@ def queries(
         numbers = sorted({*names, before.arrivals})
     at = {names[number]: place for place, number in enumerate(numbers) if number in names}
     subscribers = _subscribers(before, after, step)
-    who = {key: place for place, key in enumerate(subscribers)}
+    index = {key: place for place, key in enumerate(subscribers)}
     channels = sorted({channel for _, channel in subscribers})
     word = [number // before.audit.word_bits for number in numbers]
     many = range(len(numbers))
@@ -100,7 +100,7 @@ def queries(
         + first.state(numbers, spent, at, subscribers, after=False),
         rigid + last.state(numbers, [True] * len(numbers), at, subscribers, after=True),
         (*_steps(step, arrival, at, subscribers, channels, last), *CURSOR),
-        step.settlement(first.held, at, who),
+        step.settlement(first.held, at, index),
         last.history(shown, {key: each.after for key, each in subscribers.items()}),
     )
 
@@ -179,7 +179,7 @@ class _Read:
         shown = [names.get(number) for number in numbers]
         # The audit and the position are not compared for messages that are gone.
         stored = {each.message: each for each in self.level.stored}
-        who = {key: place for place, key in enumerate(subscribers)}
+        index = {key: place for place, key in enumerate(subscribers)}
         passed, start = _passed(self.level), self.view.audit.first
         lines = (self.returned, [each.message for each in self.view.held if each.message in at])
         below = [start is not None and number < start for number in numbers]
@@ -195,7 +195,7 @@ class _Read:
             paged=[name in self.paged for name in shown],
             waiting=[name in self.waiting for name in shown],
             returned=[name in self.returned for name in shown],
-            holds=frozenset((who[key], at[message]) for message, key in self.held.items()),
+            holds=frozenset((index[key], at[message]) for message, key in self.held.items()),
             sooner=frozenset(
                 (at[one], at[other])
                 for line in lines
@@ -265,12 +265,12 @@ def _steps(
     closes = step.operation.channel if isinstance(step.operation, op.CloseChannel) else None
     if closes in channels:
         yield Taken("close", (channels.index(closes or ""),))
-    for who, ((consumer, channel), subscriber) in enumerate(subscribers.items()):
+    for number, ((consumer, channel), subscriber) in enumerate(subscribers.items()):
         if subscriber.before != subscriber.after:
-            yield Taken("cancel" if subscriber.before else "attach", (who,))
+            yield Taken("cancel" if subscriber.before else "attach", (number,))
         if subscriber.settles:
-            yield Taken("acknowledge", (who, ANY))
+            yield Taken("acknowledge", (number, ANY))
         for message in at:
             is_done = subscriber.settles and message not in after.number
             if channel == closes or after.held.get(message) == (consumer, channel) or is_done:
-                yield Taken("give", (who, at[message]))
+                yield Taken("give", (number, at[message]))

@@ -63,19 +63,21 @@ class Contract(ContractState):
         self.behind = self.behind.map(lambda c, f, old: old & ~walked_once_more(c, f))
 
     @action
-    def consume(self, who: Consumer) -> None:
+    def consume(self, consumer: Consumer) -> None:
         """A client subscribes; a new browser need not be shown acquired or settled entries."""
-        require(~self.consuming[who])
-        self.consuming[who] = True
+        require(~self.consuming[consumer])
+        self.consuming[consumer] = True
         self.excused = self.excused.map(
-            lambda c, f, old: old | ((c == who) & (self.mode[c] == Mode.BROWSE) & self.taken(f))
+            lambda c, f, old: (
+                old | ((c == consumer) & (self.mode[c] == Mode.BROWSE) & self.taken(f))
+            )
         )
 
     @action
-    def cancel(self, who: Consumer) -> None:
+    def cancel(self, consumer: Consumer) -> None:
         """A client cancels a consumer; the messages that it holds stay acquired."""
-        require(self.can_be_cancelled(who))
-        self.consuming[who] = False
+        require(self.can_be_cancelled(consumer))
+        self.consuming[consumer] = False
 
     @action
     def acknowledge(self, entry: Entry) -> None:
@@ -132,42 +134,42 @@ class Contract(ContractState):
         self.unsettled.fill(0)
 
     def _gives_back_credit(self, entry: Entry) -> None:
-        who = self.holder[entry]
-        self.unsettled = self.unsettled.map(lambda c, old: ite(c == who, old - 1, old))
+        consumer = self.holder[entry]
+        self.unsettled = self.unsettled.map(lambda c, old: ite(c == consumer, old - 1, old))
 
     # The actions and reports of the broker.
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker delivers an entry to a consumer that is no browser."""
-        require(self.mode[who] != Mode.BROWSE)
-        require(self.consuming[who], "only-to-subscribers")
-        self._requires_a_true_account(who, entry, redelivered)
-        self._requires_the_first(who, entry)
-        self._requires_room(who, entry)
+        require(self.mode[consumer] != Mode.BROWSE)
+        require(self.consuming[consumer], "only-to-subscribers")
+        self._requires_a_true_account(consumer, entry, redelivered)
+        self._requires_the_first(consumer, entry)
+        self._requires_room(consumer, entry)
         exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
-        self._takes(who, entry)
-        self.served[who] = True
+        self._takes(consumer, entry)
+        self.served[consumer] = True
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker answers a get with the first available entry."""
-        require((self.mode[who] != Mode.BROWSE) & ~self.limited[who])
-        self._requires_a_true_account(who, entry, redelivered)
-        self._requires_the_first(who, entry)
+        require((self.mode[consumer] != Mode.BROWSE) & ~self.limited[consumer])
+        self._requires_a_true_account(consumer, entry, redelivered)
+        self._requires_the_first(consumer, entry)
         exercises("nothing-lost", self.origin[entry] == Origin.PUBLISHED)
         exercises("get-finds")
-        self._takes(who, entry)
+        self._takes(consumer, entry)
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """The broker answers a get without a message."""
-        require(forall(Entry, lambda f: ~self.is_missed(who, f)), "get-finds")
-        exercises("nothing-twice", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
-        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
+        require(forall(Entry, lambda f: ~self.is_missed(consumer, f)), "get-finds")
+        exercises("nothing-twice", exists(Entry, lambda f: self.wants[consumer, f] & self.taken(f)))
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(consumer, f)))
 
     @action
-    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def browse(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker shows an entry to a browser.
 
         A browser's place is not visible. The browser may have passed any entry that was taken while
@@ -175,49 +177,55 @@ class Contract(ContractState):
         entries that it was shown, and the excused entries before them: these are `behind`. On a
         priority queue an arrival may take the place back.
         """
-        require(self.mode[who] == Mode.BROWSE)
-        require(self.consuming[who], "only-to-subscribers")
-        require(self.concerns(who, entry), "right-queue")
+        require(self.mode[consumer] == Mode.BROWSE)
+        require(self.consuming[consumer], "only-to-subscribers")
+        require(self.concerns(consumer, entry), "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(self.can_be_shown(who, entry), "browser-sees-available")
+        require(self.can_be_shown(consumer, entry), "browser-sees-available")
         in_order = self.fifo[self.home[entry]]
-        again = self.behind[who, entry] & ~self.may_repeat[who, entry]
-        came_back = self.came_back[who, entry]
+        again = self.behind[consumer, entry] & ~self.may_repeat[consumer, entry]
+        came_back = self.came_back[consumer, entry]
         require(~(again & came_back), "browser-never-rewound")
         require(~(again & ~came_back & in_order), "browser-once")
         require(
-            ~(self.shown[who, entry] & ~(again & came_back) & ~in_order),
+            ~(self.shown[consumer, entry] & ~(again & came_back) & ~in_order),
             "browser-once-by-priority",
         )
         require(
             forall(
                 Entry,
-                lambda f: ~(self.is_overtaken(who, f, entry) & ~self.excused[who, f] & in_order),
+                lambda f: (
+                    ~(self.is_overtaken(consumer, f, entry) & ~self.excused[consumer, f] & in_order)
+                ),
             ),
             "browser-in-order",
         )
-        self._requires_room(who, entry)
-        require(self.is_shown_as(who, entry, redelivered), "redelivered-flag")
+        self._requires_room(consumer, entry)
+        require(self.is_shown_as(consumer, entry, redelivered), "redelivered-flag")
         exercises("redelivered-flag", self.has_returned(entry))
         exercises("browser-sees-all")
         exercises(
             "browser-in-order",
-            self.fifo[self.home[entry]] & exists(Entry, lambda f: self.later_for(who, entry, f)),
+            in_order & exists(Entry, lambda f: self.later_for(consumer, entry, f)),
         )
         exercises(
-            "browser-sees-available", exists(Entry, lambda f: self.wants[who, f] & self.taken(f))
+            "browser-sees-available",
+            exists(Entry, lambda f: self.wants[consumer, f] & self.taken(f)),
         )
 
         def left_behind(c: Consumer, f: Entry) -> Bool:
             shown_for_good = (f == entry) & ~self.may_repeat[c, f]
-            return (c == who) & (shown_for_good | (self.precedes(f, entry) & self.excused[c, f]))
+            passed = self.precedes(f, entry) & self.excused[c, f]
+            return (c == consumer) & (shown_for_good | passed)
 
         self.behind = self.behind.map(lambda c, f, old: old | left_behind(c, f))
-        self.excused[who, entry] = True
+        self.excused[consumer, entry] = True
         # An arrival may be shown before it takes the place back, and then once more.
-        self.may_repeat[who, entry] = self.may_repeat[who, entry] & ~self.shown[who, entry]
-        self.shown[who, entry] = True
-        self.served[who] = True
+        self.may_repeat[consumer, entry] = (
+            self.may_repeat[consumer, entry] & ~self.shown[consumer, entry]
+        )
+        self.shown[consumer, entry] = True
+        self.served[consumer] = True
 
     @action
     def quiesce(self) -> None:
@@ -305,7 +313,7 @@ class Contract(ContractState):
         )
 
     @action
-    def final_drain(self, who: Consumer) -> None:
+    def final_drain(self, consumer: Consumer) -> None:
         """Final drain check, after a consumer without limits took all that it was given.
 
         All other channels were closed before. A message that is still available is lost; its
@@ -313,7 +321,7 @@ class Contract(ContractState):
         """
 
         def is_there(f: Entry) -> Bool:
-            return self.there_for(who, f)
+            return self.there_for(consumer, f)
 
         remains: Callable[[Entry], Bool] = is_there
         for label, has_happened in self.histories():
@@ -343,22 +351,22 @@ class Contract(ContractState):
 
     # Guards that several actions share.
 
-    def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        require(self.concerns(who, entry), "right-queue")
+    def _requires_a_true_account(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
+        require(self.concerns(consumer, entry), "right-queue")
         require(self.status[entry] != Status.ABSENT, "nothing-invented")
-        require(~(self.is_with_somebody(entry) & ~self.meddled[entry]), "nothing-twice")
-        require(~(self.is_with_somebody(entry) & self.meddled[entry]), "settled-once")
+        require(~(self.is_held_or_settled(entry) & ~self.meddled[entry]), "nothing-twice")
+        require(~(self.is_held_or_settled(entry) & self.meddled[entry]), "settled-once")
         require(self.is_told_as(entry, redelivered), "redelivered-flag")
         exercises("nothing-invented")
-        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(who, f)))
+        exercises("right-queue", exists(Entry, lambda f: self.elsewhere_for(consumer, f)))
         exercises("redelivered-flag", self.has_returned(entry))
         exercises("browser-takes-nothing", exists(Consumer, lambda c: self.shown[c, entry]))
 
-    def _requires_the_first(self, who: Consumer, entry: Entry) -> None:
+    def _requires_the_first(self, consumer: Consumer, entry: Entry) -> None:
         """Name each kind of overtaking: of a returned entry, a more urgent one, an older one."""
 
         def overtaken(f: Entry) -> Bool:
-            return self.is_overtaken(who, f, entry)
+            return self.is_overtaken(consumer, f, entry)
 
         def is_placed(f: Entry) -> Bool:
             return self.knows_places() | ~(self.has_returned(f) | self.has_returned(entry))
@@ -393,31 +401,28 @@ class Contract(ContractState):
         )
 
         def later(f: Entry) -> Bool:
-            return self.later_for(who, entry, f)
+            return self.later_for(consumer, entry, f)
 
         exercises("release-rewinds", self.has_returned(entry) & exists(Entry, later))
-        exercises(
-            "priority-order",
-            exists(Entry, lambda f: later(f) & (self.level[f] < self.level[entry])),
-        )
-        exercises(
-            "fifo-order",
-            exists(Entry, lambda f: later(f) & (self.level[f] == self.level[entry])),
-        )
+        level = self.level[entry]
+        exercises("priority-order", exists(Entry, lambda f: later(f) & (self.level[f] < level)))
+        exercises("fifo-order", exists(Entry, lambda f: later(f) & (self.level[f] == level)))
 
-    def _requires_room(self, who: Consumer, entry: Entry) -> None:  # noqa: ARG002 (more windows look)
-        require(self.has_messages_left(who), "credit-not-exceeded")
+    def _requires_room(self, consumer: Consumer, entry: Entry) -> None:  # noqa: ARG002
+        require(self.has_messages_left(consumer), "credit-not-exceeded")
 
-    def _takes(self, who: Consumer, entry: Entry) -> None:
-        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+    def _takes(self, consumer: Consumer, entry: Entry) -> None:
+        keeps = self.mode[consumer] == Mode.ACKNOWLEDGE
         self.status[entry] = ite(keeps, Status.ACQUIRED, Status.DEQUEUED)
-        self.holder[entry] = who
+        self.holder[entry] = consumer
         self.excused = self.excused.map(
             lambda c, f, old: (
                 old | ((f == entry) & self.consuming[c] & (self.mode[c] == Mode.BROWSE))
             )
         )
-        self.unsettled = self.unsettled.map(lambda c, old: ite((c == who) & keeps, old + 1, old))
+        self.unsettled = self.unsettled.map(
+            lambda c, old: ite((c == consumer) & keeps, old + 1, old)
+        )
 
 
 def _at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:

@@ -137,23 +137,23 @@ class ContractState(Model):
         self.unsettled.fill(0)
 
     @counts("unsettled")
-    def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
+    def what_it_holds(self, consumer: Consumer, e: Entry) -> Bool:
         """A consumer's unsettled count is the number of entries that it holds."""
-        return (self.status[e] == Status.ACQUIRED) & (self.holder[e] == who)
+        return (self.status[e] == Status.ACQUIRED) & (self.holder[e] == consumer)
 
     # Terms of the guards.
 
-    def there_for(self, who: Consumer, f: Entry) -> Bool:
+    def there_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is available and concerns the consumer."""
-        return (self.status[f] == Status.AVAILABLE) & self.wants[who, f]
+        return (self.status[f] == Status.AVAILABLE) & self.wants[consumer, f]
 
-    def elsewhere_for(self, who: Consumer, f: Entry) -> Bool:
+    def elsewhere_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, but not in this consumer's queue."""
-        return (self.status[f] == Status.AVAILABLE) & ~self.concerns(who, f)
+        return (self.status[f] == Status.AVAILABLE) & ~self.concerns(consumer, f)
 
-    def later_for(self, who: Consumer, entry: Entry, f: Entry) -> Bool:
+    def later_for(self, consumer: Consumer, entry: Entry, f: Entry) -> Bool:
         """Whether f is there for the consumer too, and comes after the entry."""
-        return self.there_for(who, f) & self.precedes(entry, f)
+        return self.there_for(consumer, f) & self.precedes(entry, f)
 
     def taken(self, f: Entry) -> Bool:
         """Whether the entry is acquired or settled."""
@@ -171,13 +171,13 @@ class ContractState(Model):
         """Whether the entry belongs to the queue."""
         return self.home[f] == queue
 
-    def concerns(self, who: Consumer, f: Entry) -> Bool:
+    def concerns(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""
-        return self.wants[who, f]
+        return self.wants[consumer, f]
 
-    def can_be_cancelled(self, who: Consumer) -> Bool:
+    def can_be_cancelled(self, consumer: Consumer) -> Bool:
         """Whether a client may cancel the consumer."""
-        return self.consuming[who]
+        return self.consuming[consumer]
 
     def knows_places(self) -> Bool:
         """Whether a requirement says where a returned message goes."""
@@ -191,13 +191,13 @@ class ContractState(Model):
         """Whether the message was published."""
         return self.status[f] != Status.ABSENT
 
-    def is_overtaken(self, who: Consumer, f: Entry, entry: Entry) -> Bool:
+    def is_overtaken(self, consumer: Consumer, f: Entry, entry: Entry) -> Bool:
         """Whether a delivery of the entry to the consumer passes f, which should come first."""
-        return self.is_missed(who, f) & self.precedes(f, entry)
+        return self.is_missed(consumer, f) & self.precedes(f, entry)
 
-    def is_missed(self, who: Consumer, f: Entry) -> Bool:
+    def is_missed(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is there for the consumer and is not on its way back."""
-        return self.there_for(who, f) & ~self.may_be_overtaken(f)
+        return self.there_for(consumer, f) & ~self.may_be_overtaken(f)
 
     def may_be_overtaken(self, f: Entry) -> Bool:  # noqa: ARG002 (lawful differences look at it)
         """Whether others may pass the entry, and a get may miss it, although it is available."""
@@ -215,51 +215,51 @@ class ContractState(Model):
         """Whether a delivery of the entry may carry this redelivered flag."""
         return redelivered == self.has_returned(f)
 
-    def is_shown_as(self, who: Consumer, f: Entry, redelivered: Bool) -> Bool:  # noqa: ARG002
+    def is_shown_as(self, consumer: Consumer, f: Entry, redelivered: Bool) -> Bool:  # noqa: ARG002
         """Whether a browser may be shown the entry with this redelivered flag."""
         return self.is_told_as(f, redelivered)
 
-    def can_be_shown(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (differences look at it)
+    def can_be_shown(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (differences look at it)
         """Whether a browser may be shown the entry: no consumer has it."""
-        return ~self.is_with_somebody(f)
+        return ~self.is_held_or_settled(f)
 
-    def is_with_somebody(self, f: Entry) -> Bool:
+    def is_held_or_settled(self, f: Entry) -> Bool:
         """Whether a consumer holds the entry or has settled it."""
         return self.taken(f)
 
-    def has_room(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (other windows look at it)
+    def has_room(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002 (other windows look at it)
         """Whether every window of the consumer lets the entry through."""
-        return self.has_messages_left(who)
+        return self.has_messages_left(consumer)
 
-    def must_take(self, who: Consumer, f: Entry) -> Bool:
+    def must_take(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the consumer's windows certainly let the entry through under every rule."""
-        return self.has_room(who, f)
+        return self.has_room(consumer, f)
 
-    def has_messages_left(self, who: Consumer) -> Bool:
+    def has_messages_left(self, consumer: Consumer) -> Bool:
         """Whether the window lets one more message through.
 
         Only a consumer that acknowledges fills its window.
         """
-        fills = self.mode[who] == Mode.ACKNOWLEDGE
-        room = ite(fills, self.unsettled[who] < self.limit[who], self.limit[who] > 0)
-        return ~self.limited[who] | room
+        fills = self.mode[consumer] == Mode.ACKNOWLEDGE
+        room = ite(fills, self.unsettled[consumer] < self.limit[consumer], self.limit[consumer] > 0)
+        return ~self.limited[consumer] | room
 
-    def may_be_shown(self, who: Consumer, f: Entry) -> Bool:
+    def may_be_shown(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether showing the entry to the browser breaks at most a SHOULD."""
-        again = self.behind[who, f] & ~self.may_repeat[who, f]
-        return ~again | (~self.came_back[who, f] & ~self.fifo[self.home[f]])
+        again = self.behind[consumer, f] & ~self.may_repeat[consumer, f]
+        return ~again | (~self.came_back[consumer, f] & ~self.fifo[self.home[f]])
 
-    def takes(self, who: Consumer) -> Bool:
+    def takes(self, consumer: Consumer) -> Bool:
         """Whether the consumer is subscribed and no browser."""
-        return self.consuming[who] & (self.mode[who] != Mode.BROWSE)
+        return self.consuming[consumer] & (self.mode[consumer] != Mode.BROWSE)
 
-    def looks(self, who: Consumer) -> Bool:
+    def looks(self, consumer: Consumer) -> Bool:
         """Whether the consumer is a subscribed browser."""
-        return self.consuming[who] & (self.mode[who] == Mode.BROWSE)
+        return self.consuming[consumer] & (self.mode[consumer] == Mode.BROWSE)
 
-    def works_within_a_window(self, who: Consumer) -> Bool:
+    def works_within_a_window(self, consumer: Consumer) -> Bool:
         """Whether the consumer has a window and has begun to use it."""
-        return self.limited[who] & self.served[who]
+        return self.limited[consumer] & self.served[consumer]
 
     # Statements about every state that a conforming broker can be in.
 

@@ -173,27 +173,27 @@ class HistoryOfContract(Contract):
         self.deliveries = self.deliveries.map(lambda e, old: ite(lost(e), old + 1, old))
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker delivers a message."""
         self._requires_its_moment(entry)
-        super().deliver(who, entry, redelivered)
+        super().deliver(consumer, entry, redelivered)
         self._is_given(entry)
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker answers a get with a message."""
         self._requires_its_moment(entry)
-        super().get(who, entry, redelivered)
+        super().get(consumer, entry, redelivered)
         self._is_given(entry)
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """The broker answers a get without a message."""
         now, number = self.now[self.run], self.empty_gets[self.run] + 1
         this_one = number == self.the_get[self.run]
         within = (self.asked_start[self.run] <= now) & (now <= self.asked_end[self.run])
-        require(implies(this_one, within & (who == self.asker[self.run])))
-        super().get_nothing(who)
+        require(implies(this_one, within & (consumer == self.asker[self.run])))
+        super().get_nothing(consumer)
         self.empty_gets[self.run] = number
         self.asked_at[self.run] = ite(this_one, now, self.asked_at[self.run])
         self.now[self.run] = now + 1

@@ -123,11 +123,11 @@ class JobContract(JobContractGuards):
         """A client settles a message by an old delivery, where a delivery names the message."""
         require(self._is_in_it(entry))
         held = self.status[entry] == Status.ACQUIRED
-        who, at = self.holder[entry], self.channel[self.holder[entry]]
-        counts = held & self.consuming[who]
-        self.unsettled[who] = ite(held, self.unsettled[who] - 1, self.unsettled[who])
-        self.unsettled_bytes[who] = ite(
-            held, self.unsettled_bytes[who] - self.size[entry], self.unsettled_bytes[who]
+        consumer, at = self.holder[entry], self.channel[self.holder[entry]]
+        counts = held & self.consuming[consumer]
+        self.unsettled[consumer] = ite(held, self.unsettled[consumer] - 1, self.unsettled[consumer])
+        self.unsettled_bytes[consumer] = ite(
+            held, self.unsettled_bytes[consumer] - self.size[entry], self.unsettled_bytes[consumer]
         )
         self.in_pool[at] = ite(counts, self.in_pool[at] - 1, self.in_pool[at])
         self.bytes_in_pool[at] = ite(
@@ -184,18 +184,18 @@ class JobContract(JobContractGuards):
         self._requires_no_lease(entry)
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker delivers an entry to a consumer, and its lease begins."""
         empty_at_zero(self.held_of, Entry, self.what_is_held_of_a_group)
-        self._requires_it_to_be_free(who, entry)
-        super().deliver(who, entry, redelivered)
+        self._requires_it_to_be_free(consumer, entry)
+        super().deliver(consumer, entry, redelivered)
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker answers a get with the first available entry, and its lease begins."""
         empty_at_zero(self.held_of, Entry, self.what_is_held_of_a_group)
-        self._requires_it_to_be_free(who, entry)
-        super().get(who, entry, redelivered)
+        self._requires_it_to_be_free(consumer, entry)
+        super().get(consumer, entry, redelivered)
 
     @action
     def tell_count(self, entry: Entry, count: Int) -> None:
@@ -205,15 +205,17 @@ class JobContract(JobContractGuards):
         exercises("delivery-count", before > 0)
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """The broker answers a get without a message."""
         for label, has_happened in self._ways_to_wait():
-            self._requires_none(label, lambda f: self.there_for(who, f), has_happened)
+            self._requires_none(label, lambda f: self.there_for(consumer, f), has_happened)
         exercises(
             "group-one-consumer",
-            exists(Entry, lambda f: self._would_be_there(who, f) & self.is_locked(who, f)),
+            exists(
+                Entry, lambda f: self._would_be_there(consumer, f) & self.is_locked(consumer, f)
+            ),
         )
-        super().get_nothing(who)
+        super().get_nothing(consumer)
 
     @action
     def quiesce(self) -> None:

@@ -17,26 +17,30 @@ from brokerproof.models.language import TRUE, Bool, exercises, ite, require
 class JobContractGuards(JobContractInvariants):
     """The shared parts of the actions of job queues."""
 
-    def _would_be_there(self, who: Consumer, f: Entry) -> Bool:
-        return (self.status[f] == Status.AVAILABLE) & self.is_due(f) & self.concerns(who, f)
+    def _would_be_there(self, consumer: Consumer, f: Entry) -> Bool:
+        return (self.status[f] == Status.AVAILABLE) & self.is_due(f) & self.concerns(consumer, f)
 
     def _is_beyond_its_first_lease(self, f: Entry) -> Bool:
         return self.now[self.home[f]] >= self.first_due[f]
 
-    def _requires_it_to_be_free(self, who: Consumer, entry: Entry) -> None:
+    def _requires_it_to_be_free(self, consumer: Consumer, entry: Entry) -> None:
         """Name the requirement that a delivery breaks while the message is not to be given."""
         now = self.now[self.home[entry]]
-        require(~(self.is_with_somebody(entry) & self.late[entry]), "lease-is-over")
+        require(~(self.is_held_or_settled(entry) & self.late[entry]), "lease-is-over")
         self._requires_no_lease(entry)
         require(self.end[entry] != End.DROPPED, "head-is-dropped")
         require(self.end[entry] != End.EXHAUSTED, "delivery-limit-kept")
-        require(~(self.is_dead(entry) & self.concerned[who, entry]), "delivery-limit-kept")
+        require(~(self.is_dead(entry) & self.concerned[consumer, entry]), "delivery-limit-kept")
         require(
-            ~(~self.is_dead(entry) & self.visits[who, entry] & ~self.concerned[who, entry]),
+            ~(
+                ~self.is_dead(entry)
+                & self.visits[consumer, entry]
+                & ~self.concerned[consumer, entry]
+            ),
             "dead-letter-only-when-dead",
         )
         require(now >= self.waits_until[entry], "delayed-release-waits")
-        require(~self.is_locked(who, entry), "group-one-consumer")
+        require(~self.is_locked(consumer, entry), "group-one-consumer")
         require(self.times[entry] < self.horizon)
         exercises("lease-ends", self.lapsed[entry])
         exercises("dead-letter-arrives", self.is_dead(entry))
@@ -49,9 +53,9 @@ class JobContractGuards(JobContractInvariants):
         require(~(holds & ~self.late[entry] & ~beyond), "lease-holds")
         require(~(holds & ~self.late[entry] & beyond), "lease-renewed")
 
-    def _takes(self, who: Consumer, entry: Entry) -> None:
-        super()._takes(who, entry)
-        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+    def _takes(self, consumer: Consumer, entry: Entry) -> None:
+        super()._takes(consumer, entry)
+        keeps = self.mode[consumer] == Mode.ACKNOWLEDGE
         self.times[entry] = self.times[entry] + 1
         self.due[entry] = self.now[self.home[entry]] + self.lease[self.queue_of(entry)]
         self.first_due[entry] = self.due[entry]
@@ -61,7 +65,7 @@ class JobContractGuards(JobContractInvariants):
 
         group, joins = self.group[entry], keeps & self.has_group(entry)
         self.held_of[group] = ite(joins, self.held_of[group] + 1, self.held_of[group])
-        self.owner[group] = ite(joins, who, self.owner[group])
+        self.owner[group] = ite(joins, consumer, self.owner[group])
 
     def _leaves_its_group(self, entry: Entry, held: Bool = TRUE) -> None:
         group, leaves = self.group[entry], held & self.has_group(entry)

@@ -111,29 +111,31 @@ class JobContractState(LawfulContract):
         at_home = ~self.is_dead(f) & super().is_in(queue, f)
         return at_home | (self.is_dead(f) & (self.grave[f] == queue))
 
-    def concerns(self, who: Consumer, f: Entry) -> Bool:
+    def concerns(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""
-        at_home = ~self.is_dead(f) & super().concerns(who, f)
-        return at_home | (self.is_dead(f) & self.visits[who, f])
+        at_home = ~self.is_dead(f) & super().concerns(consumer, f)
+        return at_home | (self.is_dead(f) & self.visits[consumer, f])
 
     def is_due(self, f: Entry) -> Bool:
         """Whether the entry's time has come, after a delayed release too, and is not over."""
         return super().is_due(f) & (self.now[self.home[f]] >= self.waits_until[f])
 
-    def is_locked(self, who: Consumer, f: Entry) -> Bool:
+    def is_locked(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether another consumer holds a message of the entry's group."""
         group = self.group[f]
-        return self.has_group(f) & (self.held_of[group] > 0) & (self.owner[group] != who)
+        return self.has_group(f) & (self.held_of[group] > 0) & (self.owner[group] != consumer)
 
     def has_group(self, f: Entry) -> Bool:
         """Whether the entry is of a group; a dead letter is not."""
         return self.in_group[f] & ~self.is_dead(f)
 
-    def there_for(self, who: Consumer, f: Entry) -> Bool:
+    def there_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, at this time, and concerns the consumer."""
         available = (self.status[f] == Status.AVAILABLE) & self.is_due(f)
-        wanted = (~self.is_dead(f) & self.wants[who, f]) | (self.is_dead(f) & self.visits[who, f])
-        return available & wanted & ~self.is_locked(who, f)
+        wanted = (~self.is_dead(f) & self.wants[consumer, f]) | (
+            self.is_dead(f) & self.visits[consumer, f]
+        )
+        return available & wanted & ~self.is_locked(consumer, f)
 
     def precedes(self, e: Entry, f: Entry) -> Bool:
         """Whether e comes before f; nothing does in an unordered queue, or among dead letters."""

@@ -67,14 +67,14 @@ class LawfulContract(WholeContract):
         )
 
     @action
-    def consume(self, who: Consumer) -> None:
+    def consume(self, consumer: Consumer) -> None:
         """A client subscribes; a browser may be shown what is there now, even if it is taken."""
-        super().consume(who)
+        super().consume(consumer)
         self.in_view = self.in_view.map(
             lambda c, f, old: (
                 old
                 | (
-                    (c == who)
+                    (c == consumer)
                     & (self.mode[c] == Mode.BROWSE)
                     & self.snapshots
                     & (self.status[f] == Status.AVAILABLE)
@@ -117,19 +117,19 @@ class LawfulContract(WholeContract):
     # The reports of the broker.
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker delivers an entry; it may still have one that it settles by itself."""
-        super().deliver(who, entry, redelivered)
-        self._goes_on_its_way(who, entry)
+        super().deliver(consumer, entry, redelivered)
+        self._goes_on_its_way(consumer, entry)
 
     @action
-    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver_by_rank(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The same with consumer priorities."""
-        super().deliver_by_rank(who, entry, redelivered)
-        self._goes_on_its_way(who, entry)
+        super().deliver_by_rank(consumer, entry, redelivered)
+        self._goes_on_its_way(consumer, entry)
 
-    def _goes_on_its_way(self, who: Consumer, entry: Entry) -> None:
-        self.on_its_way[entry] = self.shows_held & (self.mode[who] == Mode.AUTOMATIC)
+    def _goes_on_its_way(self, consumer: Consumer, entry: Entry) -> None:
+        self.on_its_way[entry] = self.shows_held & (self.mode[consumer] == Mode.AUTOMATIC)
 
     @action
     def quiesce(self) -> None:
@@ -151,26 +151,31 @@ class LawfulContract(WholeContract):
         """Whether the message of a consumer that left may still be on its way back."""
         return self.returning[f]
 
-    def can_be_shown(self, who: Consumer, f: Entry) -> Bool:
+    def can_be_shown(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether a browser may be shown the entry: a held one, or one of its snapshot.
 
         One on its way to an automatic consumer is held until the broker has settled it.
         """
         held = self.shows_held & (self.status[f] == Status.ACQUIRED)
-        return super().can_be_shown(who, f) | held | self.on_its_way[f] | self.in_view[who, f]
+        return (
+            super().can_be_shown(consumer, f)
+            | held
+            | self.on_its_way[f]
+            | self.in_view[consumer, f]
+        )
 
-    def is_shown_as(self, who: Consumer, f: Entry, redelivered: Bool) -> Bool:
+    def is_shown_as(self, consumer: Consumer, f: Entry, redelivered: Bool) -> Bool:
         """Whether the flag is allowed; that of a message that is not available tells nothing."""
-        taken = (self.shows_held | self.in_view[who, f]) & self.taken(f)
-        return taken | super().is_shown_as(who, f, redelivered)
+        taken = (self.shows_held | self.in_view[consumer, f]) & self.taken(f)
+        return taken | super().is_shown_as(consumer, f, redelivered)
 
     def is_spared(self, queue: Queue, f: Entry) -> Bool:
         """Whether a purge of the queue leaves the entry with its consumer."""
         return super().is_spared(queue, f) & ~self.purges_held
 
-    def must_be_told(self, who: Consumer) -> Bool:
+    def must_be_told(self, consumer: Consumer) -> Bool:
         """Whether the broker still has to tell the consumer that its queue was deleted."""
-        return super().must_be_told(who) & self.tells_deletions
+        return super().must_be_told(consumer) & self.tells_deletions
 
     def precedes(self, e: Entry, f: Entry) -> Bool:
         """Whether e comes before f; persistent messages and others may have orders of their own."""

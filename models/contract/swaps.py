@@ -24,43 +24,43 @@ Side = Callable[..., Bool]
 
 
 def _another_delivery(
-    who: Consumer, entry: Entry, _flag: Bool, other: Consumer, its: Entry, _its_flag: Bool
+    consumer: Consumer, entry: Entry, _flag: Bool, other: Consumer, its: Entry, _its_flag: Bool
 ) -> Bool:
-    return (who != other) & (entry != its)
+    return (consumer != other) & (entry != its)
 
 
-def _another_entry(_who: Consumer, entry: Entry, _flag: Bool, other: Entry) -> Bool:
+def _another_entry(_consumer: Consumer, entry: Entry, _flag: Bool, other: Entry) -> Bool:
     return entry != other
 
 
-def _another_consumer(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
-    return who != other
+def _another_consumer(consumer: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
+    return consumer != other
 
 
-def _another_subscriber(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
-    return (who != other) & ~equal(read(trace(Contract).symbol("mode"), (other,)), Mode.BROWSE)
+def _another_subscriber(consumer: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
+    return (consumer != other) & ~equal(read(trace(Contract).symbol("mode"), (other,)), Mode.BROWSE)
 
 
-def _another_channel(who: Consumer, _entry: Entry, _flag: Bool, which: Channel) -> Bool:
-    return ~equal(read(trace(Contract).symbol("channel"), (who,)), which)
+def _another_channel(consumer: Consumer, _entry: Entry, _flag: Bool, which: Channel) -> Bool:
+    return ~equal(read(trace(Contract).symbol("channel"), (consumer,)), which)
 
 
-def _without_browsers(who: Consumer, entry: Entry, flag: Bool, which: Channel) -> Bool:
+def _without_browsers(consumer: Consumer, entry: Entry, flag: Bool, which: Channel) -> Bool:
     def takes_or_is_elsewhere(c: Consumer) -> Bool:
         here = equal(read(trace(Contract).symbol("channel"), (c,)), which)
         return implies(here, ~equal(read(trace(Contract).symbol("mode"), (c,)), Mode.BROWSE))
 
-    return _another_channel(who, entry, flag, which) & forall(Consumer, takes_or_is_elsewhere)
+    return _another_channel(consumer, entry, flag, which) & forall(Consumer, takes_or_is_elsewhere)
 
 
 def _the_same_shown(
-    who: Consumer, entry: Entry, _flag: Bool, other: Consumer, its: Entry, _its_flag: Bool
+    consumer: Consumer, entry: Entry, _flag: Bool, other: Consumer, its: Entry, _its_flag: Bool
 ) -> Bool:
-    return (who != other) & (entry == its)
+    return (consumer != other) & (entry == its)
 
 
-def _a_browser(who: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
-    return (who != other) & equal(read(trace(Contract).symbol("mode"), (other,)), Mode.BROWSE)
+def _a_browser(consumer: Consumer, _entry: Entry, _flag: Bool, other: Consumer) -> Bool:
+    return (consumer != other) & equal(read(trace(Contract).symbol("mode"), (other,)), Mode.BROWSE)
 
 
 SWAPPED: tuple[tuple[str, str, Side], ...] = (

@@ -71,31 +71,32 @@ class WholeContract(WholeContractGuards):
         )
 
     @action
-    def consume(self, who: Consumer) -> None:
+    def consume(self, consumer: Consumer) -> None:
         """A client subscribes; the consumer gets no message until its windows are set."""
 
         def stands_in_the_way(c: Consumer) -> Bool:
-            together = exists(Queue, lambda q: self.subscribed[c, q] & self.subscribed[who, q])
-            alone = self.exclusive[c] | self.exclusive[who]
-            return self.consuming[c] & (c != who) & alone & together
+            together = exists(Queue, lambda q: self.subscribed[c, q] & self.subscribed[consumer, q])
+            alone = self.exclusive[c] | self.exclusive[consumer]
+            return self.consuming[c] & (c != consumer) & alone & together
 
         require(
-            ~exists(Queue, lambda q: self.subscribed[who, q] & self.gone[q]), "refuses-what-it-must"
+            ~exists(Queue, lambda q: self.subscribed[consumer, q] & self.gone[q]),
+            "refuses-what-it-must",
         )
         require(~exists(Consumer, stands_in_the_way), "exclusive-is-alone")
-        super().consume(who)
-        at = self.channel[who]
-        self.in_pool[at] = self.in_pool[at] + self.unsettled[who]
-        self.bytes_in_pool[at] = self.bytes_in_pool[at] + self.unsettled_bytes[who]
-        self.limited[who] = True
-        self.limit[who] = 0
-        self.lowered[who] = self.unsettled[who] > 0
-        self.used = self.used.map(lambda q, old: old | self.subscribed[who, q])
+        super().consume(consumer)
+        at = self.channel[consumer]
+        self.in_pool[at] = self.in_pool[at] + self.unsettled[consumer]
+        self.bytes_in_pool[at] = self.bytes_in_pool[at] + self.unsettled_bytes[consumer]
+        self.limited[consumer] = True
+        self.limit[consumer] = 0
+        self.lowered[consumer] = self.unsettled[consumer] > 0
+        self.used = self.used.map(lambda q, old: old | self.subscribed[consumer, q])
         self.excused = self.excused.map(
             lambda c, f, old: (
                 old
                 | (
-                    (c == who)
+                    (c == consumer)
                     & (self.mode[c] == Mode.BROWSE)
                     & (self.status[f] == Status.AVAILABLE)
                     & ~self.is_due(f)
@@ -105,16 +106,16 @@ class WholeContract(WholeContractGuards):
 
     @action
     def set_credit(
-        self, who: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
+        self, consumer: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
     ) -> None:
         """A client replaces a consumer's windows; a lower window takes no message back."""
         require((limit >= 0) & (byte_limit >= 0))
-        self.changed[who] = self.changed[who] | self.served[who]
-        self.limited[who] = limited
-        self.limit[who] = limit
-        self.byte_limited[who] = byte_limited
-        self.byte_limit[who] = byte_limit
-        self.lowered[who] = limited & (limit < self.unsettled[who])
+        self.changed[consumer] = self.changed[consumer] | self.served[consumer]
+        self.limited[consumer] = limited
+        self.limit[consumer] = limit
+        self.byte_limited[consumer] = byte_limited
+        self.byte_limit[consumer] = byte_limit
+        self.lowered[consumer] = limited & (limit < self.unsettled[consumer])
 
     @action
     def set_pool(
@@ -128,11 +129,11 @@ class WholeContract(WholeContractGuards):
         self.byte_pool[which] = byte_limit
 
     @action
-    def cancel(self, who: Consumer) -> None:
+    def cancel(self, consumer: Consumer) -> None:
         """A client cancels a consumer; the messages that it holds no longer count in any window."""
-        there = self.consuming[who]
-        super().cancel(who)
-        self._leaves_its_pool(who, there)
+        there = self.consuming[consumer]
+        super().cancel(consumer)
+        self._leaves_its_pool(consumer, there)
 
     @action
     def acknowledge(self, entry: Entry) -> None:
@@ -200,12 +201,12 @@ class WholeContract(WholeContractGuards):
         self._ends(lambda f: f == entry, End.PURGED)
 
     @action
-    def leave(self, who: Consumer) -> None:
+    def leave(self, consumer: Consumer) -> None:
         """A consumer that is still there leaves as its queue is deleted, and has to be told."""
-        there = self.consuming[who]
-        self.consuming[who] = False
-        self.untold[who] = self.untold[who] | there
-        self._leaves_its_pool(who, there)
+        there = self.consuming[consumer]
+        self.consuming[consumer] = False
+        self.untold[consumer] = self.untold[consumer] | there
+        self._leaves_its_pool(consumer, there)
 
     @action
     def delete(self, queue: Queue) -> None:
@@ -254,22 +255,22 @@ class WholeContract(WholeContractGuards):
     # The actions and reports of the broker.
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker delivers an entry to a consumer whose selector it matches."""
-        self._requires_what_it_selects(who, entry)
+        self._requires_what_it_selects(consumer, entry)
         self._requires_it_to_be_there(entry)
-        self._requires_its_turn(who, entry)
-        self._exercises_a_delivery(who, entry)
-        super().deliver(who, entry, redelivered)
+        self._requires_its_turn(consumer, entry)
+        self._exercises_a_delivery(consumer, entry)
+        super().deliver(consumer, entry, redelivered)
 
     @action
-    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver_by_rank(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The same with consumer priorities: no higher consumer could have taken the entry."""
 
         def was_to_take_it(c: Consumer) -> Bool:
             first = ~exists(Entry, lambda g: self.there_for(c, g) & self.may_precede(g, entry))
             able = self.takes(c) & self.wants[c, entry] & self.must_take(c, entry)
-            return (self.rank[c] > self.rank[who]) & able & first
+            return (self.rank[c] > self.rank[consumer]) & able & first
 
         require(~exists(Consumer, was_to_take_it), "consumer-priority")
         exercises(
@@ -277,65 +278,67 @@ class WholeContract(WholeContractGuards):
             exists(
                 Consumer,
                 lambda c: (
-                    (self.rank[c] < self.rank[who])
+                    (self.rank[c] < self.rank[consumer])
                     & self.takes(c)
                     & self.wants[c, entry]
                     & self.must_take(c, entry)
                 ),
             ),
         )
-        self.deliver(who, entry, redelivered)
+        self.deliver(consumer, entry, redelivered)
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker answers a get with the first available entry."""
         self._requires_it_to_be_there(entry)
-        self._requires_its_turn(who, entry)
-        self._exercises_a_delivery(who, entry)
-        super().get(who, entry, redelivered)
+        self._requires_its_turn(consumer, entry)
+        self._exercises_a_delivery(consumer, entry)
+        super().get(consumer, entry, redelivered)
 
     @action
-    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def browse(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """The broker shows an entry to a browser whose selector it matches."""
-        self._requires_what_it_selects(who, entry)
+        self._requires_what_it_selects(consumer, entry)
         self._requires_it_to_be_there(entry)
-        super().browse(who, entry, redelivered)
+        super().browse(consumer, entry, redelivered)
 
     @action
-    def flush(self, who: Consumer) -> None:
+    def flush(self, consumer: Consumer) -> None:
         """The broker reports that a consumer has got all messages that it can be given."""
         require(
             forall(
                 Entry,
                 lambda f: (
                     ~(
-                        self.takes(who)
-                        & self.must_take(who, f)
-                        & self.there_for(who, f)
-                        & ~self.waits_before(who, f)
+                        self.takes(consumer)
+                        & self.must_take(consumer, f)
+                        & self.there_for(consumer, f)
+                        & ~self.waits_before(consumer, f)
                     )
                 ),
             ),
             "flush-delivers",
         )
-        exercises("flush-delivers", exists(Entry, lambda f: self.wants[who, f] & self.taken(f)))
+        exercises(
+            "flush-delivers", exists(Entry, lambda f: self.wants[consumer, f] & self.taken(f))
+        )
 
     @action
-    def consumer_closed(self, who: Consumer) -> None:
+    def consumer_closed(self, consumer: Consumer) -> None:
         """A consumer has closed by itself: its queue was deleted, or it reached the queue's end."""
-        asked = self.consuming[who] & self.closes_itself[who]
-        require(self.untold[who] | asked, "closes-only-when-asked")
+        asked = self.consuming[consumer] & self.closes_itself[consumer]
+        require(self.untold[consumer] | asked, "closes-only-when-asked")
         require(
-            forall(Entry, lambda f: self.untold[who] | ~self.is_left_for(who, f)),
+            forall(Entry, lambda f: self.untold[consumer] | ~self.is_left_for(consumer, f)),
             "auto-close-at-the-end",
         )
         exercises("closes-only-when-asked")
-        exercises("auto-close-at-the-end", self.served[who])
-        exercises("deletion-is-told", self.untold[who])
-        there = self.consuming[who]
-        self.untold[who] = False
-        self.consuming[who] = False
-        self._leaves_its_pool(who, there)
+        exercises("auto-close-at-the-end", self.served[consumer])
+        exercises("deletion-is-told", self.untold[consumer])
+        there = self.consuming[consumer]
+        self.untold[consumer] = False
+        self.consuming[consumer] = False
+        self._leaves_its_pool(consumer, there)
 
     @action
     def queue_deleted(self, queue: Queue) -> None:

@@ -50,8 +50,10 @@ class WholeContractGuards(WholeContractState):
         """A crash loses no message that has to survive it."""
         return implies(self.survives[e], self.end[e] != End.LOST)
 
-    def _requires_what_it_selects(self, who: Consumer, entry: Entry) -> None:
-        require(self.wants[who, entry] | ~self.concerned[who, entry], "selector-respected")
+    def _requires_what_it_selects(self, consumer: Consumer, entry: Entry) -> None:
+        require(
+            self.wants[consumer, entry] | ~self.concerned[consumer, entry], "selector-respected"
+        )
 
     def _requires_it_to_be_there(self, entry: Entry) -> None:
         """Name the requirement broken by a delivery of a message that is gone or not yet due."""
@@ -66,11 +68,11 @@ class WholeContractGuards(WholeContractState):
         require(self.end[entry] != End.LOST, "transient-is-lost")
         require(self.end[entry] != End.FINAL, "settlement-survives-crash")
 
-    def _requires_its_turn(self, who: Consumer, entry: Entry) -> None:
+    def _requires_its_turn(self, consumer: Consumer, entry: Entry) -> None:
         """Name the orders beyond the core; the core checks its own orders after these."""
 
         def overtaken(f: Entry) -> Bool:
-            return self.is_overtaken(who, f, entry)
+            return self.is_overtaken(consumer, f, entry)
 
         def is_moved(f: Entry) -> Bool:
             return (self.to_tail | self.to_head) & (self.has_returned(f) | self.has_returned(entry))
@@ -82,19 +84,20 @@ class WholeContractGuards(WholeContractState):
         require(forall(Entry, lambda f: ~(overtaken(f) & is_sorted(f))), "sorted-order")
         exercises(
             "returns-where-claimed",
-            exists(Entry, lambda f: self.later_for(who, entry, f) & is_moved(f)),
+            exists(Entry, lambda f: self.later_for(consumer, entry, f) & is_moved(f)),
         )
         exercises(
-            "sorted-order", exists(Entry, lambda f: self.later_for(who, entry, f) & is_sorted(f))
+            "sorted-order",
+            exists(Entry, lambda f: self.later_for(consumer, entry, f) & is_sorted(f)),
         )
 
-    def _requires_room(self, who: Consumer, entry: Entry) -> None:
-        super()._requires_room(who, entry)
-        require(self.has_bytes_left(who, entry), "byte-credit-not-exceeded")
-        require(self.has_pool_left(who, entry), "channel-credit-not-exceeded")
+    def _requires_room(self, consumer: Consumer, entry: Entry) -> None:
+        super()._requires_room(consumer, entry)
+        require(self.has_bytes_left(consumer, entry), "byte-credit-not-exceeded")
+        require(self.has_pool_left(consumer, entry), "channel-credit-not-exceeded")
 
-    def _exercises_a_delivery(self, who: Consumer, entry: Entry) -> None:
-        exercises("selector-respected", exists(Entry, lambda f: self.is_not_selected(who, f)))
+    def _exercises_a_delivery(self, consumer: Consumer, entry: Entry) -> None:
+        exercises("selector-respected", exists(Entry, lambda f: self.is_not_selected(consumer, f)))
         exercises("held-until-its-time", self.not_before[entry] > 0)
         exercises("survives-restart", self.restarted[entry])
         exercises("purge-leaves-acquired", self.spared[entry])
@@ -119,14 +122,14 @@ class WholeContractGuards(WholeContractState):
             ),
         )
 
-    def _takes(self, who: Consumer, entry: Entry) -> None:
-        super()._takes(who, entry)
-        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+    def _takes(self, consumer: Consumer, entry: Entry) -> None:
+        super()._takes(consumer, entry)
+        keeps = self.mode[consumer] == Mode.ACKNOWLEDGE
         self.end[entry] = ite(keeps, self.end[entry], End.SETTLED)
-        self.unsettled_bytes[who] = ite(
-            keeps, self.unsettled_bytes[who] + self.size[entry], self.unsettled_bytes[who]
+        self.unsettled_bytes[consumer] = ite(
+            keeps, self.unsettled_bytes[consumer] + self.size[entry], self.unsettled_bytes[consumer]
         )
-        at, counts = self.channel[who], keeps & self.consuming[who]
+        at, counts = self.channel[consumer], keeps & self.consuming[consumer]
         self.in_pool[at] = ite(counts, self.in_pool[at] + 1, self.in_pool[at])
         self.bytes_in_pool[at] = ite(
             counts, self.bytes_in_pool[at] + self.size[entry], self.bytes_in_pool[at]
@@ -134,20 +137,20 @@ class WholeContractGuards(WholeContractState):
 
     def _gives_back_credit(self, entry: Entry) -> None:
         super()._gives_back_credit(entry)
-        who = self.holder[entry]
-        at, counts = self.channel[who], self.consuming[who]
-        self.unsettled_bytes[who] = self.unsettled_bytes[who] - self.size[entry]
+        consumer = self.holder[entry]
+        at, counts = self.channel[consumer], self.consuming[consumer]
+        self.unsettled_bytes[consumer] = self.unsettled_bytes[consumer] - self.size[entry]
         self.in_pool[at] = ite(counts, self.in_pool[at] - 1, self.in_pool[at])
         self.bytes_in_pool[at] = ite(
             counts, self.bytes_in_pool[at] - self.size[entry], self.bytes_in_pool[at]
         )
 
-    def _leaves_its_pool(self, who: Consumer, there: Bool) -> None:
+    def _leaves_its_pool(self, consumer: Consumer, there: Bool) -> None:
         """Remove a consumer's messages from its channel's windows if it was `there` until now."""
-        at = self.channel[who]
-        self.in_pool[at] = ite(there, self.in_pool[at] - self.unsettled[who], self.in_pool[at])
+        at = self.channel[consumer]
+        self.in_pool[at] = ite(there, self.in_pool[at] - self.unsettled[consumer], self.in_pool[at])
         self.bytes_in_pool[at] = ite(
-            there, self.bytes_in_pool[at] - self.unsettled_bytes[who], self.bytes_in_pool[at]
+            there, self.bytes_in_pool[at] - self.unsettled_bytes[consumer], self.bytes_in_pool[at]
         )
 
     def _stands_last(self, entry: Entry) -> None:

@@ -185,16 +185,16 @@ class WholeContractState(Contract):
         self.end.fill(End.NONE)
 
     @counts("unsettled", by=("what-is-gone-has-ended", "a-queue-drops-only-if-told-to"))
-    def what_it_holds(self, who: Consumer, e: Entry) -> Bool:
+    def what_it_holds(self, consumer: Consumer, e: Entry) -> Bool:
         """A consumer's unsettled count is its entries held, or taken away with their queue."""
         held = (self.status[e] == Status.ACQUIRED) | (self.end[e] == End.TAKEN_AWAY)
-        return held & (self.holder[e] == who)
+        return held & (self.holder[e] == consumer)
 
     # Terms of the core's guards.
 
-    def concerns(self, who: Consumer, f: Entry) -> Bool:
+    def concerns(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is in a queue that the consumer subscribed to."""
-        return self.concerned[who, f]
+        return self.concerned[consumer, f]
 
     def of_one_level(self, e: Entry, f: Entry) -> Bool:
         """Whether only their arrival orders two entries: by key, not every pair of a level."""
@@ -213,13 +213,13 @@ class WholeContractState(Contract):
         """Whether a purge of the queue leaves the entry with its consumer."""
         return self.is_in(queue, f) & (self.status[f] == Status.ACQUIRED)
 
-    def must_be_told(self, who: Consumer) -> Bool:
+    def must_be_told(self, consumer: Consumer) -> Bool:
         """Whether the broker still has to tell the consumer that its queue was deleted."""
-        return self.untold[who]
+        return self.untold[consumer]
 
-    def there_for(self, who: Consumer, f: Entry) -> Bool:
+    def there_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is available, at this time, and concerns the consumer."""
-        return super().there_for(who, f) & self.is_due(f)
+        return super().there_for(consumer, f) & self.is_due(f)
 
     def knows_places(self) -> Bool:
         """Whether a requirement says where a returned message goes."""
@@ -243,27 +243,29 @@ class WholeContractState(Contract):
         """Whether the flag is allowed; an entry acquired before a crash may carry either."""
         return self.either_flag[f] | (redelivered == self.has_returned(f))
 
-    def can_be_cancelled(self, who: Consumer) -> Bool:
+    def can_be_cancelled(self, consumer: Consumer) -> Bool:
         """Whether the client may believe the consumer is there; it may have closed by itself."""
-        return self.consuming[who] | self.closes_itself[who] | self.untold[who]
+        return self.consuming[consumer] | self.closes_itself[consumer] | self.untold[consumer]
 
-    def is_not_selected(self, who: Consumer, f: Entry) -> Bool:
+    def is_not_selected(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is available in the consumer's queue and its selector leaves it out."""
         there = self.status[f] == Status.AVAILABLE
-        return there & self.concerned[who, f] & ~self.wants[who, f]
+        return there & self.concerned[consumer, f] & ~self.wants[consumer, f]
 
-    def is_with_somebody(self, f: Entry) -> Bool:
+    def is_held_or_settled(self, f: Entry) -> Bool:
         """Whether a consumer holds the entry or has settled it."""
         return (self.status[f] == Status.ACQUIRED) | (self.end[f] == End.SETTLED)
 
-    def fits_message(self, limited: Bool, limit: Int, held: Int, who: Consumer) -> Bool:
+    def fits_message(self, limited: Bool, limit: Int, held: Int, consumer: Consumer) -> Bool:
         """Whether a window lets one more message through."""
-        fills = self.mode[who] == Mode.ACKNOWLEDGE
+        fills = self.mode[consumer] == Mode.ACKNOWLEDGE
         return ~limited | ite(fills, held < limit, limit > 0)
 
-    def fits_bytes(self, limited: Bool, limit: Int, held: Int, who: Consumer, f: Entry) -> Bool:
+    def fits_bytes(
+        self, limited: Bool, limit: Int, held: Int, consumer: Consumer, f: Entry
+    ) -> Bool:
         """Whether a window of bytes lets the entry through."""
-        fills = self.mode[who] == Mode.ACKNOWLEDGE
+        fills = self.mode[consumer] == Mode.ACKNOWLEDGE
         return ~limited | (
             (limit > 0) & ite(fills, held + self.size[f] <= limit, self.size[f] <= limit)
         )
@@ -272,44 +274,50 @@ class WholeContractState(Contract):
         """Whether the entry is larger than an unused window and may be sent all the same."""
         return self.when_idle & (held == 0) & (limit > 0) & (self.size[f] > limit)
 
-    def has_messages_left(self, who: Consumer) -> Bool:
+    def has_messages_left(self, consumer: Consumer) -> Bool:
         """Whether the consumer's own window lets one more message through."""
-        return self.fits_message(self.limited[who], self.limit[who], self.unsettled[who], who)
-
-    def has_bytes_left(self, who: Consumer, f: Entry) -> Bool:
-        """Whether the consumer's own window of bytes lets the entry through, or may do so."""
-        held, limit = self.unsettled_bytes[who], self.byte_limit[who]
-        return self.fits_bytes(self.byte_limited[who], limit, held, who, f) | self.is_idle_for(
-            self.unsettled[who], limit, f
+        return self.fits_message(
+            self.limited[consumer], self.limit[consumer], self.unsettled[consumer], consumer
         )
 
-    def has_pool_left(self, who: Consumer, f: Entry) -> Bool:
+    def has_bytes_left(self, consumer: Consumer, f: Entry) -> Bool:
+        """Whether the consumer's own window of bytes lets the entry through, or may do so."""
+        held, limit = self.unsettled_bytes[consumer], self.byte_limit[consumer]
+        return self.fits_bytes(
+            self.byte_limited[consumer], limit, held, consumer, f
+        ) | self.is_idle_for(self.unsettled[consumer], limit, f)
+
+    def has_pool_left(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the windows of the consumer's channel let the entry through, or may do so."""
-        at = self.channel[who]
-        messages = self.fits_message(self.pooled[at], self.pool[at], self.in_pool[at], who)
+        at = self.channel[consumer]
+        messages = self.fits_message(self.pooled[at], self.pool[at], self.in_pool[at], consumer)
         limit = self.byte_pool[at]
-        in_bytes = self.fits_bytes(self.byte_pooled[at], limit, self.bytes_in_pool[at], who, f)
+        in_bytes = self.fits_bytes(self.byte_pooled[at], limit, self.bytes_in_pool[at], consumer, f)
         return messages & (in_bytes | self.is_idle_for(self.in_pool[at], limit, f))
 
-    def has_room(self, who: Consumer, f: Entry) -> Bool:
+    def has_room(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether every window of the consumer lets the entry through, or may do so."""
         return (
-            self.has_messages_left(who) & self.has_bytes_left(who, f) & self.has_pool_left(who, f)
+            self.has_messages_left(consumer)
+            & self.has_bytes_left(consumer, f)
+            & self.has_pool_left(consumer, f)
         )
 
-    def counts_bytes(self, who: Consumer) -> Bool:
+    def counts_bytes(self, consumer: Consumer) -> Bool:
         """Whether some window of the consumer counts bytes."""
-        return self.byte_limited[who] | self.byte_pooled[self.channel[who]]
+        return self.byte_limited[consumer] | self.byte_pooled[self.channel[consumer]]
 
-    def must_take(self, who: Consumer, f: Entry) -> Bool:
+    def must_take(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the consumer's windows certainly let the entry through under every rule.
 
         Two rules disagree about a message larger than the window of a consumer that never fills it.
         """
-        open_ = (self.mode[who] != Mode.ACKNOWLEDGE) & self.when_idle & self.counts_bytes(who)
-        return self.has_room(who, f) & ~open_
+        open_ = (
+            (self.mode[consumer] != Mode.ACKNOWLEDGE) & self.when_idle & self.counts_bytes(consumer)
+        )
+        return self.has_room(consumer, f) & ~open_
 
-    def waits_before(self, who: Consumer, f: Entry) -> Bool:
+    def waits_before(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the consumer may be waiting at an earlier entry for which it has no room.
 
         A browser may wait at any entry that its place has not certainly passed.
@@ -317,10 +325,10 @@ class WholeContractState(Contract):
         return exists(
             Entry,
             lambda g: (
-                self.there_for(who, g)
+                self.there_for(consumer, g)
                 & self.may_precede(g, f)
-                & ~((self.mode[who] == Mode.BROWSE) & self.behind[who, g])
-                & ~self.must_take(who, g)
+                & ~((self.mode[consumer] == Mode.BROWSE) & self.behind[consumer, g])
+                & ~self.must_take(consumer, g)
             ),
         )
 
@@ -337,24 +345,24 @@ class WholeContractState(Contract):
             & ~self.has_consumers(queue)
         )
 
-    def is_left_for(self, who: Consumer, f: Entry) -> Bool:
+    def is_left_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry is certainly ahead of the consumer's place, and is wanted there."""
-        may_be_behind = (self.mode[who] == Mode.BROWSE) & self.excused[who, f]
-        return self.there_for(who, f) & ~may_be_behind
+        may_be_behind = (self.mode[consumer] == Mode.BROWSE) & self.excused[consumer, f]
+        return self.there_for(consumer, f) & ~may_be_behind
 
-    def may_be_left_for(self, who: Consumer, f: Entry) -> Bool:
+    def may_be_left_for(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether the entry may be ahead of the consumer's place, and the consumer wants it.
 
         A browser need not have passed an entry that it is excused from, and may wait at it.
         """
-        is_behind = (self.mode[who] == Mode.BROWSE) & self.behind[who, f]
-        return self.there_for(who, f) & ~is_behind
+        is_behind = (self.mode[consumer] == Mode.BROWSE) & self.behind[consumer, f]
+        return self.there_for(consumer, f) & ~is_behind
 
 
 PLAIN_QUEUE: Final[Mapping[str, Callable[..., Term]]] = {
     "home": lambda queue, _entry: queue.queue,
     "used": lambda queue, home: queue.subscribed_to[home],
-    "limited": lambda queue, who: queue.paused[who],
+    "limited": lambda queue, consumer: queue.paused[consumer],
     **dict.fromkeys(("to_tail", "when_idle"), lambda _queue: FALSE),
     "horizon": lambda _queue: integer(0),
     "fifo": lambda _queue, _home: TRUE,

@@ -92,14 +92,14 @@ class MovingPlace(EntryList):
         self.opening.fill(Opening.OPENS)
         self.opened.fill(self.head)
 
-    def candidate(self, who: Seeker, e: Entry) -> Bool:
+    def candidate(self, seeker: Seeker, e: Entry) -> Bool:
         """Whether e is next by what the seeker has read: the released or the following entry."""
-        back = self.knows[who] & self.at_or_before(self.known[who], self.seen[who])
-        return ite(back, self.known[who] == e, self.follows(self.seen[who], e))
+        back = self.knows[seeker] & self.at_or_before(self.known[seeker], self.seen[seeker])
+        return ite(back, self.known[seeker] == e, self.follows(self.seen[seeker], e))
 
-    def gives(self, who: Seeker) -> Bool:
+    def gives(self, seeker: Seeker) -> Bool:
         """Whether a seeker has acquired an entry and not sent it yet."""
-        return self.seeking[who].is_one_of(Seeking.SETTLES, Seeking.SETS)
+        return self.seeking[seeker].is_one_of(Seeking.SETTLES, Seeking.SETS)
 
     def is_given(self, e: Entry) -> Bool:
         """Whether an entry is acquired and not sent yet, so that it cannot be returned."""
@@ -113,29 +113,29 @@ class MovingPlace(EntryList):
         )
 
     @step(Opening.OPENS)
-    def insert(self, who: Opener, entry: Entry) -> None:
+    def insert(self, opener: Opener, entry: Entry) -> None:
         """An entry arrives anywhere, and the opener that brought it sees to the place."""
         require(self.status[entry] == Status.ABSENT)
-        self._open(who, entry)
+        self._open(opener, entry)
 
     @step(Opening.OPENS)
-    def give_back(self, who: Opener, entry: Entry) -> None:
+    def give_back(self, opener: Opener, entry: Entry) -> None:
         """An acquired entry becomes available again, and the opener sees to the place.
 
         This subscription or another one may have acquired it.
         """
         require((self.status[entry] == Status.ACQUIRED) & ~self.is_given(entry))
-        self._open(who, entry)
+        self._open(opener, entry)
 
-    def _open(self, who: Opener, entry: Entry) -> None:
+    def _open(self, opener: Opener, entry: Entry) -> None:
         self.status[entry] = Status.AVAILABLE
-        self.opened[who] = entry
-        self.opening[who] = Opening.READS
+        self.opened[opener] = entry
+        self.opening[opener] = Opening.READS
 
     @step(Opening.READS, Opening.OPENS)
-    def find_it_gone(self, who: Opener) -> None:
+    def find_it_gone(self, opener: Opener) -> None:
         """The opened entry is taken again; if it returns, that opener sees to the place."""
-        require(self.status[self.opened[who]] != Status.AVAILABLE)
+        require(self.status[self.opened[opener]] != Status.AVAILABLE)
 
     @step(Status.AVAILABLE, Status.ACQUIRED)
     def taken_by_another(self, entry: Entry) -> None:
@@ -147,38 +147,38 @@ class MovingPlace(EntryList):
         require(~self.is_given(entry))
 
     @step(Seeking.CHOOSES, Seeking.LOOKS)
-    def choose(self, who: Seeker, entry: Entry) -> None:
+    def choose(self, seeker: Seeker, entry: Entry) -> None:
         """A seeker chooses the candidate by what it has read."""
-        require(self.candidate(who, entry))
-        self.chosen[who] = entry
+        require(self.candidate(seeker, entry))
+        self.chosen[seeker] = entry
 
     @action
-    def give_up(self, who: Seeker) -> None:
+    def give_up(self, seeker: Seeker) -> None:
         """There is no candidate, or it is available and the seeker only moves the place."""
-        require(self.seeking[who].is_one_of(Seeking.CHOOSES, Seeking.LOOKS))
-        self.seeking[who] = Seeking.READS
+        require(self.seeking[seeker].is_one_of(Seeking.CHOOSES, Seeking.LOOKS))
+        self.seeking[seeker] = Seeking.READS
 
     @step(Seeking.LOOKS, Seeking.MOVES)
-    def skip(self, who: Seeker) -> None:
+    def skip(self, seeker: Seeker) -> None:
         """The candidate is not available."""
-        require(self.status[self.chosen[who]] != Status.AVAILABLE)
+        require(self.status[self.chosen[seeker]] != Status.AVAILABLE)
 
     @step(Seeking.LOOKS, Seeking.ACQUIRES)
-    def find(self, who: Seeker) -> None:
+    def find(self, seeker: Seeker) -> None:
         """The candidate is available, and the seeker has the lock that deliveries need."""
-        require(self.status[self.chosen[who]] == Status.AVAILABLE)
+        require(self.status[self.chosen[seeker]] == Status.AVAILABLE)
         require(forall(Seeker, lambda s: ~self.gives(s) & (self.seeking[s] != Seeking.ACQUIRES)))
 
     @step(Seeking.ACQUIRES, Seeking.SETTLES)
-    def acquire(self, who: Seeker) -> None:
+    def acquire(self, seeker: Seeker) -> None:
         """The seeker acquires the candidate."""
-        require(self.status[self.chosen[who]] == Status.AVAILABLE)
-        self.status[self.chosen[who]] = Status.ACQUIRED
+        require(self.status[self.chosen[seeker]] == Status.AVAILABLE)
+        self.status[self.chosen[seeker]] = Status.ACQUIRED
 
     @step(Seeking.ACQUIRES, Seeking.READS)
-    def miss(self, who: Seeker) -> None:
+    def miss(self, seeker: Seeker) -> None:
         """Another thread was faster."""
-        require(self.status[self.chosen[who]] != Status.AVAILABLE)
+        require(self.status[self.chosen[seeker]] != Status.AVAILABLE)
 
     def is_opened(self, e: Entry) -> Bool:
         """Whether an opener is about to move the place back to the entry."""

@@ -43,70 +43,75 @@ class PairedPointer(MovingPlace):
         self.opener_is_current.fill(False)
 
     @action
-    def read(self, who: Seeker) -> None:
+    def read(self, seeker: Seeker) -> None:
         """A seeker reads the pair, before a search or before it records a delivery."""
-        require(self.seeking[who].is_one_of(Seeking.READS, Seeking.SETTLES))
-        self.seen[who] = self.last_seen
-        self.knows[who] = self.rewound
-        self.known[who] = self.released
-        self.seeker_is_current[who] = True
-        self.seeking[who] = ite(self.seeking[who] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS)
+        require(self.seeking[seeker].is_one_of(Seeking.READS, Seeking.SETTLES))
+        self.seen[seeker] = self.last_seen
+        self.knows[seeker] = self.rewound
+        self.known[seeker] = self.released
+        self.seeker_is_current[seeker] = True
+        self.seeking[seeker] = ite(
+            self.seeking[seeker] == Seeking.READS, Seeking.CHOOSES, Seeking.SETS
+        )
 
     @step(Seeking.MOVES, Seeking.READS)
-    def move(self, who: Seeker) -> None:
+    def move(self, seeker: Seeker) -> None:
         """The place moves onto an unavailable entry if the pair is the one that was read."""
-        require(self.seeker_is_current[who])
-        self.last_seen = self.chosen[who]
+        require(self.seeker_is_current[seeker])
+        self.last_seen = self.chosen[seeker]
         self.rewound = False
         self._replaced()
 
     @action
-    def come_too_late(self, who: Seeker) -> None:
+    def come_too_late(self, seeker: Seeker) -> None:
         """The pair is not the one that was read, so it is read again."""
-        require(self.seeking[who].is_one_of(Seeking.MOVES, Seeking.SETS))
-        require(~self.seeker_is_current[who])
-        self.seeking[who] = ite(self.seeking[who] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES)
+        require(self.seeking[seeker].is_one_of(Seeking.MOVES, Seeking.SETS))
+        require(~self.seeker_is_current[seeker])
+        self.seeking[seeker] = ite(
+            self.seeking[seeker] == Seeking.MOVES, Seeking.READS, Seeking.SETTLES
+        )
 
     @step(Seeking.SETS, Seeking.READS)
-    def set(self, who: Seeker, following: Entry) -> None:
+    def set(self, seeker: Seeker, following: Entry) -> None:
         """The place moves onto the acquired entry; a released entry before it stays next."""
-        require(self.seeker_is_current[who])
-        require(self.candidate(who, following))
-        require(self.at_or_before(following, self.chosen[who]))
-        is_next = following == self.chosen[who]
+        require(self.seeker_is_current[seeker])
+        require(self.candidate(seeker, following))
+        require(self.at_or_before(following, self.chosen[seeker]))
+        is_next = following == self.chosen[seeker]
         stays = self.rewound & (self.released != following)
-        self.last_seen = self.chosen[who]
+        self.last_seen = self.chosen[seeker]
         self.rewound = ite(is_next, stays, True)
         self.released = ite(is_next, self.released, following)
         self._replaced()
 
     @step(Seeking.SETS, Seeking.READS)
-    def leave(self, who: Seeker) -> None:
+    def leave(self, seeker: Seeker) -> None:
         """The next entry is behind the acquired one, or there is none: the place is left."""
         require(
             forall(
-                Entry, lambda e: implies(self.candidate(who, e), self.before(self.chosen[who], e))
+                Entry,
+                lambda e: implies(self.candidate(seeker, e), self.before(self.chosen[seeker], e)),
             )
         )
 
     @step(Opening.READS, Opening.LOWERS)
-    def read_as_opener(self, who: Opener) -> None:
+    def read_as_opener(self, opener: Opener) -> None:
         """An opener reads the pair; the entry was available, and may have been taken since."""
-        self.opener_is_current[who] = True
+        self.opener_is_current[opener] = True
 
     @step(Opening.LOWERS, Opening.OPENS)
-    def lower(self, who: Opener) -> None:
+    def lower(self, opener: Opener) -> None:
         """The released entry becomes the earlier of the old and the opened one, in a new pair."""
-        require(self.opener_is_current[who])
-        earlier = self.rewound & self.before(self.released, self.opened[who])
-        self.released = ite(earlier, self.released, self.opened[who])
+        require(self.opener_is_current[opener])
+        earlier = self.rewound & self.before(self.released, self.opened[opener])
+        self.released = ite(earlier, self.released, self.opened[opener])
         self.rewound = True
         self._replaced()
 
     @step(Opening.LOWERS, Opening.READS)
-    def come_too_late_to_lower(self, who: Opener) -> None:
+    def come_too_late_to_lower(self, opener: Opener) -> None:
         """The pair is not the one that was read, so the opener reads it again."""
-        require(~self.opener_is_current[who])
+        require(~self.opener_is_current[opener])
 
     @invariant("places-are-entries-that-arrived")
     def places_arrived(self) -> Bool:

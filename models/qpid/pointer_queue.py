@@ -140,7 +140,7 @@ class PointerQueue(EntryList):
         """Whether no entry is just arriving."""
         return forall(Entry, lambda e: ~self.arriving[e])
 
-    def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
+    def is_wanted(self, consumer: Subscription, e: Entry) -> Bool:  # noqa: ARG002 (selectors look at it)
         """Whether the subscription wants the entry; here it wants every entry."""
         return TRUE
 
@@ -148,33 +148,35 @@ class PointerQueue(EntryList):
         """Whether the entry's time has not come; here no entry has to wait."""
         return FALSE
 
-    def can_have(self, who: Subscription, e: Entry) -> Bool:
+    def can_have(self, consumer: Subscription, e: Entry) -> Bool:
         """Whether the entry is available and due, and the subscription wants it."""
         there = (self.status[e] == Status.AVAILABLE) & ~self.is_held_back(e)
-        return there & self.is_wanted(who, e)
+        return there & self.is_wanted(consumer, e)
 
-    def candidate(self, who: Subscription, e: Entry) -> Bool:
-        """Whether e is the next entry for `who`."""
-        back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
-        return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
+    def candidate(self, consumer: Subscription, e: Entry) -> Bool:
+        """Whether e is the next entry for the consumer."""
+        back = self.rewound[consumer] & self.at_or_before(
+            self.released[consumer], self.last_seen[consumer]
+        )
+        return ite(back, self.released[consumer] == e, self.follows(self.last_seen[consumer], e))
 
     @action
-    def subscribe(self, who: Subscription) -> None:
+    def subscribe(self, consumer: Subscription) -> None:
         """A subscription starts at the head of the list."""
-        require(~self.active[who])
-        require(forall(Entry, lambda e: ~self.holds[who, e]))
+        require(~self.active[consumer])
+        require(forall(Entry, lambda e: ~self.holds[consumer, e]))
         require(self.nothing_arrives())
-        self.active[who] = True
-        self.last_seen[who] = self.head
-        self.rewound[who] = False
-        self.overtaken[who] = False
-        self.shown = self.shown.map(lambda c, _, old: old & (c != who))
+        self.active[consumer] = True
+        self.last_seen[consumer] = self.head
+        self.rewound[consumer] = False
+        self.overtaken[consumer] = False
+        self.shown = self.shown.map(lambda c, _, old: old & (c != consumer))
 
     @action
-    def unsubscribe(self, who: Subscription) -> None:
+    def unsubscribe(self, consumer: Subscription) -> None:
         """A subscription leaves; the entries that it holds stay acquired."""
-        require(self.active[who])
-        self.active[who] = False
+        require(self.active[consumer])
+        self.active[consumer] = False
 
     @action
     def append(self, entry: Entry) -> None:
@@ -203,72 +205,72 @@ class PointerQueue(EntryList):
         self.arriving[entry] = False
         still_there = self.status[entry] == Status.AVAILABLE
         self.overtaken = self.overtaken.map(
-            lambda who, old: old | (still_there & self.browser[who])
+            lambda consumer, old: old | (still_there & self.browser[consumer])
         )
         self._rewind_to(entry, browsers=True, unless=~still_there)
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate is available: the subscription acquires it and gets it (deliverMessage)."""
-        require(self.active[who] & ~self.browser[who])
-        require(self.candidate(who, entry))
-        require(self.can_have(who, entry))
+        require(self.active[consumer] & ~self.browser[consumer])
+        require(self.candidate(consumer, entry))
+        require(self.can_have(consumer, entry))
         require(self.only_arrival(entry))
         self.status[entry] = Status.ACQUIRED
-        self.holds[who, entry] = True
-        self._move_to(who, entry)
+        self.holds[consumer, entry] = True
+        self._move_to(consumer, entry)
 
     @action
-    def browse(self, who: Subscription, entry: Entry) -> None:
+    def browse(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate is available: the browser is shown it and takes nothing."""
-        require(self.active[who] & self.browser[who])
-        require(self.candidate(who, entry))
-        require(self.can_have(who, entry))
+        require(self.active[consumer] & self.browser[consumer])
+        require(self.candidate(consumer, entry))
+        require(self.can_have(consumer, entry))
         require(self.only_arrival(entry))
-        self.shown[who, entry] = True
-        self._move_to(who, entry)
+        self.shown[consumer, entry] = True
+        self._move_to(consumer, entry)
 
     @action
-    def pass_over(self, who: Subscription, entry: Entry) -> None:
+    def pass_over(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate is not available: the pointer moves onto it and forgets `released`."""
-        require(self.active[who])
-        require(self.candidate(who, entry))
-        require(~self.can_have(who, entry))
-        self.last_seen[who] = entry
-        self.rewound[who] = False
+        require(self.active[consumer])
+        require(self.candidate(consumer, entry))
+        require(~self.can_have(consumer, entry))
+        self.last_seen[consumer] = entry
+        self.rewound[consumer] = False
 
     @action
-    def acknowledge(self, who: Subscription, entry: Entry) -> None:
+    def acknowledge(self, consumer: Subscription, entry: Entry) -> None:
         """The entry is settled and leaves the list."""
-        require(self.holds[who, entry])
+        require(self.holds[consumer, entry])
         self.status[entry] = Status.DEQUEUED
-        self.holds[who, entry] = False
+        self.holds[consumer, entry] = False
 
     @action
-    def release(self, who: Subscription, entry: Entry) -> None:
+    def release(self, consumer: Subscription, entry: Entry) -> None:
         """The entry returns to its place, and consumers past it come back; browsers do not."""
-        require(self.holds[who, entry])
+        require(self.holds[consumer, entry])
         self.status[entry] = Status.AVAILABLE
-        self.holds[who, entry] = False
+        self.holds[consumer, entry] = False
         self._rewind_to(entry, browsers=False)
 
-    def _move_to(self, who: Subscription, entry: Entry) -> None:
-        self.rewound[who] &= self.released[who] != entry
-        self.last_seen[who] = entry
+    def _move_to(self, consumer: Subscription, entry: Entry) -> None:
+        self.rewound[consumer] &= self.released[consumer] != entry
+        self.last_seen[consumer] = entry
 
     def _rewind_to(self, entry: Entry, *, browsers: bool, unless: Bool = FALSE) -> None:
         """Set `released` to the earlier of its value and the entry: the result of the loop."""
 
-        def concerned(who: Subscription) -> Bool:
-            return ~unless & self.active[who] & (~self.browser[who] | browsers)
+        def concerned(consumer: Subscription) -> Bool:
+            return ~unless & self.active[consumer] & (~self.browser[consumer] | browsers)
 
-        def earlier(who: Subscription) -> Bool:
-            return ~self.rewound[who] | self.before(entry, self.released[who])
+        def earlier(consumer: Subscription) -> Bool:
+            return ~self.rewound[consumer] | self.before(entry, self.released[consumer])
 
         self.released = self.released.map(
-            lambda who, old: ite(concerned(who) & earlier(who), entry, old)
+            lambda consumer, old: ite(concerned(consumer) & earlier(consumer), entry, old)
         )
-        self.rewound = self.rewound.map(lambda who, old: old | concerned(who))
+        self.rewound = self.rewound.map(lambda consumer, old: old | concerned(consumer))
 
     @invariant("head-is-never-had")
     def head_dequeued(self) -> Bool:
@@ -276,10 +278,10 @@ class PointerQueue(EntryList):
         return self.status[self.head] == Status.DEQUEUED
 
     @invariant("pointers-know-their-entries")
-    def pointers_known(self, who: Subscription) -> Bool:
+    def pointers_known(self, consumer: Subscription) -> Bool:
         """A pointer stands on the head or on an entry that has arrived."""
-        return (self.status[self.last_seen[who]] != Status.ABSENT) & (
-            self.status[self.released[who]] != Status.ABSENT
+        return (self.status[self.last_seen[consumer]] != Status.ABSENT) & (
+            self.status[self.released[consumer]] != Status.ABSENT
         )
 
     @invariant("held-is-acquired")
@@ -288,12 +290,14 @@ class PointerQueue(EntryList):
         return forall(
             Subscription,
             Entry,
-            lambda who, e: implies(self.holds[who, e], self.status[e] == Status.ACQUIRED),
+            lambda consumer, e: implies(self.holds[consumer, e], self.status[e] == Status.ACQUIRED),
         ) & forall(
             Subscription,
             Subscription,
             Entry,
-            lambda who, other, e: implies(self.holds[who, e] & self.holds[other, e], who == other),
+            lambda consumer, other, e: implies(
+                self.holds[consumer, e] & self.holds[other, e], consumer == other
+            ),
         )
 
     def is_for_all(self, e: Entry) -> Bool:
@@ -306,64 +310,71 @@ class PointerQueue(EntryList):
         return implies(self.arriving[e] & self.arriving[f], e == f)
 
     @invariant("pointer-passes-nothing-of-interest")
-    def passes_nothing(self, who: Subscription, e: Entry) -> Bool:
+    def passes_nothing(self, consumer: Subscription, e: Entry) -> Bool:
         """An available entry is ahead of each consumer's pointer, or of where that returns to.
 
         Only for subscriptions that want the entry.
         """
         return implies(
-            self.active[who] & ~self.browser[who] & self.is_for_all(e) & self.is_wanted(who, e),
-            self.before(self.last_seen[who], e)
-            | (self.rewound[who] & self.at_or_before(self.released[who], e)),
+            self.active[consumer]
+            & ~self.browser[consumer]
+            & self.is_for_all(e)
+            & self.is_wanted(consumer, e),
+            self.before(self.last_seen[consumer], e)
+            | (self.rewound[consumer] & self.at_or_before(self.released[consumer], e)),
         )
 
     @invariant("candidate-is-first")
-    def candidate_is_first(self, who: Subscription, e: Entry, f: Entry) -> Bool:
+    def candidate_is_first(self, consumer: Subscription, e: Entry, f: Entry) -> Bool:
         """No available entry that a consumer wants is before its candidate."""
         return implies(
-            self.active[who] & ~self.browser[who] & self.candidate(who, e),
-            ~(self.is_for_all(f) & self.is_wanted(who, f) & self.before(f, e)),
+            self.active[consumer] & ~self.browser[consumer] & self.candidate(consumer, e),
+            ~(self.is_for_all(f) & self.is_wanted(consumer, f) & self.before(f, e)),
         )
 
     @invariant("browser-shown-once-in-order")
-    def browser_goes_forward(self, who: Subscription, e: Entry) -> Bool:
+    def browser_goes_forward(self, consumer: Subscription, e: Entry) -> Bool:
         """Without an arrival ahead of others, an entry shown to a browser stays behind it."""
         return implies(
-            self.active[who] & self.browser[who] & ~self.overtaken[who],
-            ~self.rewound[who]
-            & implies(self.shown[who, e], self.at_or_before(e, self.last_seen[who])),
+            self.active[consumer] & self.browser[consumer] & ~self.overtaken[consumer],
+            ~self.rewound[consumer]
+            & implies(self.shown[consumer, e], self.at_or_before(e, self.last_seen[consumer])),
         )
 
     @invariant("browser-takes-nothing")
-    def browser_holds_nothing(self, who: Subscription, e: Entry) -> Bool:
+    def browser_holds_nothing(self, consumer: Subscription, e: Entry) -> Bool:
         """A browser never holds an entry."""
-        return implies(self.holds[who, e], ~self.browser[who])
+        return implies(self.holds[consumer, e], ~self.browser[consumer])
 
     def has_arrived(self, e: Entry) -> Bool:
         """Whether the entry is in the list or has been."""
         return self.status[e] != Status.ABSENT
 
-    def is_still_to_see(self, who: Subscription, e: Entry) -> Bool:
+    def is_still_to_see(self, consumer: Subscription, e: Entry) -> Bool:
         """Whether the entry is ahead of the pointer, or of where that goes back to."""
-        back = self.rewound[who] & self.at_or_before(self.released[who], self.last_seen[who])
-        return self.before(self.last_seen[who], e) | (
-            back & self.at_or_before(self.released[who], e)
+        back = self.rewound[consumer] & self.at_or_before(
+            self.released[consumer], self.last_seen[consumer]
+        )
+        return self.before(self.last_seen[consumer], e) | (
+            back & self.at_or_before(self.released[consumer], e)
         )
 
     @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """An available entry that a consumer wants is delivered in the end, to any consumer.
 
         The exceptions: the consumer leaves; entries are inserted again and again; entries return to
         a place at or before this one again and again.
         """
         finitely(insert=lambda _: TRUE, release=lambda _, e: self.at_or_before(e, m))
-        self.ranked_up_to(m, who)
-        takes = self.active[who] & ~self.browser[who]
-        waits = takes & self.is_for_all(m) & self.is_wanted(who, m)
-        return waits, ~takes | ~self.can_have(who, m)
+        self.ranked_up_to(m, consumer)
+        takes = self.active[consumer] & ~self.browser[consumer]
+        waits = takes & self.is_for_all(m) & self.is_wanted(consumer, m)
+        return waits, ~takes | ~self.can_have(consumer, m)
 
-    def ranked_up_to(self, m: Entry, who: Subscription, *first: Bool | Part, **also: Steps) -> None:
+    def ranked_up_to(
+        self, m: Entry, consumer: Subscription, *first: Bool | Part, **also: Steps
+    ) -> None:
         """Rank the entries that the consumer comes to at or before this one.
 
         An arrival is offered, or looked back at, before all else. Then entries up to this one are
@@ -375,17 +386,17 @@ class PointerQueue(EntryList):
                 Entry, lambda e: members(e) & self.at_or_before(e, m), within=self.has_arrived
             )
 
-        least(self.before, lambda e: self.in_list(e) & self.before(self.last_seen[who], e))
+        least(self.before, lambda e: self.in_list(e) & self.before(self.last_seen[consumer], e))
         ranked(
             *first,
             elements(Entry, lambda e: self.arriving[e]),
             up_to_it(lambda e: self.status[e] == Status.AVAILABLE),
             up_to_it(self.in_list),
-            up_to_it(lambda e: self.has_arrived(e) & self.is_still_to_see(who, e)),
+            up_to_it(lambda e: self.has_arrived(e) & self.is_still_to_see(consumer, e)),
             lowered_by={
                 "look_back": lambda _: TRUE,
-                "deliver": lambda c, _: c == who,
-                "pass_over": lambda c, _: c == who,
+                "deliver": lambda c, _: c == consumer,
+                "pass_over": lambda c, _: c == consumer,
                 **also,
             },
             words="the arrivals not looked back at; then the entries up to this one that are "

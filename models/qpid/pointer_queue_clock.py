@@ -85,10 +85,10 @@ class TimedQueue(SelectingQueue):
         return implies(self.held_back[e], self.status[e] == Status.AVAILABLE)
 
     @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """The same with a clock: entries come due at or before this one finitely often."""
         finitely(hold=lambda e: self.at_or_before(e, m), come_due=lambda e: self.at_or_before(e, m))
-        return super().wanted_is_delivered(who, m)
+        return super().wanted_is_delivered(consumer, m)
 
 
 class ClockedQueue(TimedQueue, ProgressingQueue):
@@ -179,22 +179,22 @@ class ClockedQueue(TimedQueue, ProgressingQueue):
         super().expire(entry)
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate is delivered unless it has expired."""
         require(~self.is_over(entry))
-        super().deliver(who, entry)
+        super().deliver(consumer, entry)
 
     @action
-    def get(self, who: Subscription, entry: Entry) -> None:
+    def get(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate answers a get unless it has expired."""
         require(~self.is_over(entry))
-        super().get(who, entry)
+        super().get(consumer, entry)
 
     @action
-    def browse(self, who: Subscription, entry: Entry) -> None:
+    def browse(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate is shown unless it has expired."""
         require(~self.is_over(entry))
-        super().browse(who, entry)
+        super().browse(consumer, entry)
 
     @invariant("what-was-let-go-is-due")
     def let_go_is_due(self, e: Entry) -> Bool:
@@ -206,13 +206,13 @@ class ClockedQueue(TimedQueue, ProgressingQueue):
         fair=("look_back", "deliver", "pass_over", "come_due", "expire"),
         by=DELIVERED_BY,
     )
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """The same where an entry may expire and time passes finitely often."""
-        waits, ends = super().wanted_is_delivered(who, m)
+        waits, ends = super().wanted_is_delivered(consumer, m)
         finitely(advance=lambda _: TRUE)
         self.ranked_up_to(
             m,
-            who,
+            consumer,
             elements(Entry, self.is_overdue, within=self.has_arrived),
             come_due=lambda _: TRUE,
             expire=lambda e: self.at_or_before(e, m),

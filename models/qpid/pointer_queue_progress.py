@@ -69,19 +69,19 @@ class ProgressingQueue(SelectingQueue):
         require(self.is_last_of_its_level(entry))
         super().insert(entry)
 
-    def is_ahead(self, who: Subscription, e: Entry) -> Bool:
+    def is_ahead(self, consumer: Subscription, e: Entry) -> Bool:
         """Whether the entry is in the list, ahead of the pointer."""
-        return self.in_list(e) & self.before(self.last_seen[who], e)
+        return self.in_list(e) & self.before(self.last_seen[consumer], e)
 
     def goes_back(self, which: Channel, e: Entry) -> Bool:
         """Whether a subscription on the channel holds the entry."""
         return exists(Subscription, lambda c: self.holds[c, e] & (self.channel[c] == which))
 
-    def is_at_the_tail(self, who: Subscription) -> Bool:
+    def is_at_the_tail(self, consumer: Subscription) -> Bool:
         """Whether the subscription has no candidate, not even one to pass over."""
-        return forall(Entry, lambda e: ~self.candidate(who, e))
+        return forall(Entry, lambda e: ~self.candidate(consumer, e))
 
-    def is_waiting(self, who: Subscription) -> Bool:  # noqa: ARG002 (windows look at it)
+    def is_waiting(self, consumer: Subscription) -> Bool:  # noqa: ARG002 (windows look at it)
         """Whether the subscription waits for room for its candidate; here there is always room."""
         return FALSE
 
@@ -93,16 +93,16 @@ class ProgressingQueue(SelectingQueue):
         require(
             forall(
                 Subscription,
-                lambda who: implies(
-                    self.active[who], self.is_at_the_tail(who) | self.is_waiting(who)
+                lambda consumer: implies(
+                    self.active[consumer], self.is_at_the_tail(consumer) | self.is_waiting(consumer)
                 ),
             )
         )
 
     @action
-    def reject(self, who: Subscription, entry: Entry) -> None:
+    def reject(self, consumer: Subscription, entry: Entry) -> None:
         """A rejected entry is dequeued, as an acknowledged one is."""
-        self.acknowledge(who, entry)
+        self.acknowledge(consumer, entry)
 
     @action
     def settle_again(self, entry: Entry) -> None:
@@ -110,22 +110,22 @@ class ProgressingQueue(SelectingQueue):
         require((entry != self.head) & (self.status[entry] != Status.ABSENT))
 
     @action
-    def get(self, who: Subscription, entry: Entry) -> None:
+    def get(self, consumer: Subscription, entry: Entry) -> None:
         """A get is a subscription for one message, and its delivery is the answer."""
-        super().deliver(who, entry)
+        super().deliver(consumer, entry)
 
     @action
-    def find_nothing(self, who: Subscription) -> None:
+    def find_nothing(self, consumer: Subscription) -> None:
         """The subscription of a get has no candidate, so the answer is empty."""
-        least(self.before, lambda e: self.is_ahead(who, e))
+        least(self.before, lambda e: self.is_ahead(consumer, e))
         require(self.nothing_arrives())
-        require(self.active[who] & ~self.browser[who])
-        require(self.is_at_the_tail(who))
+        require(self.active[consumer] & ~self.browser[consumer])
+        require(self.is_at_the_tail(consumer))
 
     @action
-    def final_drain(self, who: Subscription) -> None:
+    def final_drain(self, consumer: Subscription) -> None:
         """The last subscription has been given all that there is."""
-        self.find_nothing(who)
+        self.find_nothing(consumer)
 
     @action
     def close_channel(self, which: Channel, first: Entry) -> None:
@@ -151,10 +151,10 @@ class ProgressingQueue(SelectingQueue):
         self._leave(which)
 
     @leads_to(IS_DELIVERED, fair=("look_back", "deliver", "pass_over"), by=DELIVERED_BY)
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """The same with channels, whose closing releases entries."""
         finitely(close_channel=lambda _, first: self.at_or_before(first, m))
-        return super().wanted_is_delivered(who, m)
+        return super().wanted_is_delivered(consumer, m)
 
     def _leave(self, which: Channel) -> None:
         self.holds = self.holds.map(lambda c, _, old: old & (self.channel[c] != which))

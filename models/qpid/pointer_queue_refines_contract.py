@@ -65,9 +65,9 @@ class RememberingRemovingQueue(RemovingQueue, RememberingQueue):
         return implies(left & (self.end[e] == End.NONE), self.is_over(e))
 
     @invariant("what-is-held-back-is-excused")
-    def held_back_is_excused(self, who: Subscription, e: Entry) -> Bool:
+    def held_back_is_excused(self, consumer: Subscription, e: Entry) -> Bool:
         """A browser that passes an entry which is held back need not be shown it."""
-        return implies(self.is_browsing(who) & self.held_back[e], self.excused[who, e])
+        return implies(self.is_browsing(consumer) & self.held_back[e], self.excused[consumer, e])
 
     @invariant("a-queue-that-was-used-looks-whether-it-is-still")
     def used_looks(self) -> Bool:
@@ -89,10 +89,10 @@ def status(queue: RememberingRemovingQueue, entry: Entry) -> contract.Status:
     return ite(absent, contract.Status.ABSENT, there)
 
 
-def mode(queue: RememberingRemovingQueue, who: Subscription) -> Mode:
+def mode(queue: RememberingRemovingQueue, consumer: Subscription) -> Mode:
     """Map a subscription's mode."""
-    settled = ite(queue.settles_when_sent[who], Mode.AUTOMATIC, Mode.ACKNOWLEDGE)
-    return ite(queue.browser[who], Mode.BROWSE, settled)
+    settled = ite(queue.settles_when_sent[consumer], Mode.AUTOMATIC, Mode.ACKNOWLEDGE)
+    return ite(queue.browser[consumer], Mode.BROWSE, settled)
 
 
 def here(queue: RememberingRemovingQueue, home: contract.Queue) -> Bool:
@@ -110,10 +110,11 @@ HIDDEN = ("begin_get", "end_get", "come_due", "expire", "shut_down", "stay")
 
 NO_MESSAGES_NO_BYTES = Assumption(
     "that windows are counts: what holds no message holds no bytes",
-    lambda queue, who, _entry: (
-        implies(queue.unsettled[who] == 0, queue.unsettled_bytes[who] == 0)
+    lambda queue, consumer, _entry: (
+        implies(queue.unsettled[consumer] == 0, queue.unsettled_bytes[consumer] == 0)
         & implies(
-            queue.in_pool[queue.channel[who]] == 0, queue.bytes_in_pool[queue.channel[who]] == 0
+            queue.in_pool[queue.channel[consumer]] == 0,
+            queue.bytes_in_pool[queue.channel[consumer]] == 0,
         )
     ),
 )
@@ -126,14 +127,14 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
     families={contract.Entry: Entry, contract.Consumer: Subscription, contract.Channel: Channel},
     abstraction={
         "status": status,
-        "consuming": lambda queue, who: queue.is_consumer(who),
-        "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
+        "consuming": lambda queue, consumer: queue.is_consumer(consumer),
+        "shown": lambda queue, consumer, entry: queue.ever_shown[consumer, entry],
         "mode": mode,
         "home": PLAIN_QUEUE["home"],
         "fifo": lambda queue, _home: queue.fifo,
         "is_sorted_by_key": lambda queue, _home: queue.by_key,
         "ties": lambda queue, e, f: queue.level[e] == queue.level[f],
-        "subscribed": lambda queue, _who, home: here(queue, home),
+        "subscribed": lambda queue, _consumer, home: here(queue, home),
         "deletes_itself": lambda queue, home: here(queue, home) & queue.deletes_itself,
         "gone": lambda queue, home: here(queue, home) & queue.gone,
         "now": lambda queue, _home: queue.now,
@@ -151,12 +152,14 @@ POINTER_QUEUE_REFINES_CONTRACT = Refinement(
         "advance": lambda _queue, seconds: does("advance", seconds),
         "set_limits": lambda _queue, *window: does("set_credit", *window),
         "share_limits": lambda _queue, *window: does("set_pool", *window),
-        "flush": lambda _queue, who: does("flush", who),
+        "flush": lambda _queue, consumer: does("flush", consumer),
         "purge": lambda queue: does("purge", queue.queue),
-        "dismiss": lambda _queue, who: does("leave", who),
+        "dismiss": lambda _queue, consumer: does("leave", consumer),
         "drop_everything": lambda queue: does("delete", queue.queue),
         "delete_if_unused": lambda queue: does("queue_deleted", queue.queue),
-        **dict.fromkeys(("close_itself", "tell"), lambda _queue, who: does("consumer_closed", who)),
+        **dict.fromkeys(
+            ("close_itself", "tell"), lambda _queue, consumer: does("consumer_closed", consumer)
+        ),
         "come_to_an_end": lambda _queue: does("nothing_is_left_to_close"),
     },
     assumptions={"subscribe": ANOTHER_BROWSER, "deliver": NO_MESSAGES_NO_BYTES},

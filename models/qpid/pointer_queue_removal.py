@@ -85,17 +85,17 @@ class RemovingQueue(CreditQueue):
     # Registration.
 
     @action
-    def subscribe(self, who: Subscription) -> None:
+    def subscribe(self, consumer: Subscription) -> None:
         """A consumer is registered unless exclusivity or a deletion forbids it (`enter`)."""
         require(~self.shut)
-        require(~self.alone & ~(self.exclusive[who] & self.has_consumers()))
-        super().subscribe(who)
-        self.alone = self.exclusive[who]
+        require(~self.alone & ~(self.exclusive[consumer] & self.has_consumers()))
+        super().subscribe(consumer)
+        self.alone = self.exclusive[consumer]
 
     @action
-    def unsubscribe(self, who: Subscription) -> None:
+    def unsubscribe(self, consumer: Subscription) -> None:
         """A consumer leaves: an exclusive one was the only one (`leave`)."""
-        super().unsubscribe(who)
+        super().unsubscribe(consumer)
         self._left(FALSE)
 
     def _left(self, unless: Bool) -> None:
@@ -109,13 +109,13 @@ class RemovingQueue(CreditQueue):
         self._left(none)
 
     @action
-    def close_itself(self, who: Subscription) -> None:
+    def close_itself(self, consumer: Subscription) -> None:
         """An auto-close consumer for which no entry is left is removed, and told."""
-        least(self.before, lambda e: self.is_ahead(who, e))
+        least(self.before, lambda e: self.is_ahead(consumer, e))
         require(self.nothing_arrives())
-        require(self.closes_itself[who])
-        require(self.is_at_the_tail(who))
-        self.unsubscribe(who)
+        require(self.closes_itself[consumer])
+        require(self.is_at_the_tail(consumer))
+        self.unsubscribe(consumer)
 
     # The end of the queue.
 
@@ -135,11 +135,11 @@ class RemovingQueue(CreditQueue):
         self.shut = True
 
     @action
-    def dismiss(self, who: Subscription) -> None:
+    def dismiss(self, consumer: Subscription) -> None:
         """A deletion removes a consumer."""
         require(self.shut)
-        self.unsubscribe(who)
-        self.untold[who] = True
+        self.unsubscribe(consumer)
+        self.untold[consumer] = True
 
     @action
     def drop_everything(self) -> None:
@@ -157,10 +157,10 @@ class RemovingQueue(CreditQueue):
         self.gone = True
 
     @action
-    def tell(self, who: Subscription) -> None:
+    def tell(self, consumer: Subscription) -> None:
         """A deletion has ended, and tells a consumer that it dismissed."""
-        require(self.gone & self.untold[who])
-        self.untold[who] = False
+        require(self.gone & self.untold[consumer])
+        self.untold[consumer] = False
 
     @action
     def delete_if_unused(self) -> None:
@@ -183,21 +183,22 @@ class RemovingQueue(CreditQueue):
         """
         require(self.nothing_arrives())
         require(~self.has_to_look & implies(self.shut, self.gone))
-        require(forall(Subscription, lambda who: ~self.untold[who]))
+        require(forall(Subscription, lambda consumer: ~self.untold[consumer]))
         require(
             forall(
                 Subscription,
-                lambda who: implies(
-                    self.is_consumer(who) & self.closes_itself[who], self.is_waiting(who)
+                lambda consumer: implies(
+                    self.is_consumer(consumer) & self.closes_itself[consumer],
+                    self.is_waiting(consumer),
                 ),
             )
         )
 
     @invariant("an-exclusive-consumer-is-alone")
-    def exclusive_is_alone(self, who: Subscription, other: Subscription) -> Bool:
+    def exclusive_is_alone(self, consumer: Subscription, other: Subscription) -> Bool:
         """Where an exclusive consumer is, `alone` says so, and there is no other consumer."""
-        here = self.is_consumer(who) & self.exclusive[who]
-        return implies(here, self.alone & implies(self.is_consumer(other), who == other))
+        here = self.is_consumer(consumer) & self.exclusive[consumer]
+        return implies(here, self.alone & implies(self.is_consumer(other), consumer == other))
 
     @invariant("what-is-gone-is-shut")
     def gone_is_shut(self) -> Bool:
@@ -205,9 +206,9 @@ class RemovingQueue(CreditQueue):
         return implies(self.gone, self.shut & ~self.has_consumers())
 
     @invariant("a-consumer-to-be-told-has-left")
-    def untold_has_left(self, who: Subscription) -> Bool:
+    def untold_has_left(self, consumer: Subscription) -> Bool:
         """A consumer that has still to be told of a deletion was dismissed by it."""
-        return implies(self.untold[who], self.shut & ~self.is_consumer(who))
+        return implies(self.untold[consumer], self.shut & ~self.is_consumer(consumer))
 
 
 RemovingQueue.equivalent_mutants = """

@@ -17,6 +17,6 @@ class SelectingQueue(PointerQueue):
 
     wants: FixedRelation[Subscription, Entry]
 
-    def is_wanted(self, who: Subscription, e: Entry) -> Bool:
+    def is_wanted(self, consumer: Subscription, e: Entry) -> Bool:
         """Whether the entry matches the subscription's selector."""
-        return self.wants[who, e]
+        return self.wants[consumer, e]

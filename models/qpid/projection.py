@@ -43,9 +43,9 @@ def queries(
     """Yield the query whether the model explains two views; raises `NotAQueue`."""
     at = {message: number for number, message in enumerate(_merged(before, after, step), start=1)}
     names = dict.fromkeys([*_names(before), *_names(after)])
-    who = {name: number for number, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     seen = [
-        (view, who[name], each)
+        (view, index[name], each)
         for view in (before, after)
         for name, each in zip(_names(view), view.subscriptions, strict=True)
     ]
@@ -56,11 +56,11 @@ def queries(
         for number in each.unwanted
     }
     match step.operation:
-        case op.Consume(consumer=name, selects=True) if (name, "") not in who:
+        case op.Consume(consumer=name, selects=True) if (name, "") not in index:
             # It has come and left, and did not want what it left behind.
             left = [each.message for each in after.entries if each.state != "dequeued"]
-            unwanted |= {(len(who), at[message]) for message in left}
-    subscribers, everything = range(len(who) + 1), range(len(at) + 1)
+            unwanted |= {(len(index), at[message]) for message in left}
+    subscribers, everything = range(len(index) + 1), range(len(at) + 1)
     rigid = valuation(
         head=HEAD,
         browser=[subscriber in browsers for subscriber in subscribers],
@@ -68,11 +68,16 @@ def queries(
     )
     is_gone = {*at} - {each.message for each in after.entries if each.state != "dequeued"}
     gone = [number for message, number in at.items() if message in is_gone]
-    settles = [*{subscriber for _, subscriber, each in seen if each.settles_when_sent}, len(who)]
+    settles = [
+        *{subscriber for _, subscriber, each in seen if each.settles_when_sent},
+        len(index),
+    ]
     expiring = {each.message for view in (before, after) for each in view.entries if each.expires}
     if step.arrival and isinstance(step.operation, op.Publish) and step.operation.expires_s:
         expiring.add(step.arrival[0])
-    broker = [Taken("deliver", (who[name], at[message])) for message, name in _held(after).items()]
+    broker = [
+        Taken("deliver", (index[name], at[message])) for message, name in _held(after).items()
+    ]
     for taken in ("deliver", "acknowledge"):
         broker += [Taken(taken, (subscriber, each)) for subscriber in settles for each in gone]
     broker += [Taken("browse", (subscriber, ANY)) for subscriber in browsers]
@@ -85,10 +90,10 @@ def queries(
         Entry,
         len(everything),
         ((Subscription, len(subscribers)),),
-        rigid + _state(before, at, who, ABSENT),
-        rigid + _state(after, at, who, DEQUEUED),
-        (*_of_the_client(before, after, step, at, who), *broker),
-        step.settlement(_held(before), at, who),
+        rigid + _state(before, at, index, ABSENT),
+        rigid + _state(after, at, index, DEQUEUED),
+        (*_of_the_client(before, after, step, at, index), *broker),
+        step.settlement(_held(before), at, index),
     )
 
 
@@ -120,23 +125,29 @@ def _held(view: PointerQueueView) -> dict[str, Name]:
 
 
 def _state(
-    view: PointerQueueView, at: Mapping[str, int], who: Mapping[Name, int], otherwise: int
+    view: PointerQueueView, at: Mapping[str, int], index: Mapping[Name, int], otherwise: int
 ) -> Valuation:
     status, held_back = [DEQUEUED, *(otherwise for _ in at)], [False for _ in range(len(at) + 1)]
     for each in view.entries:
         status[at[each.message]] = Status.values.index(STATUS.get(each.state, each.state.upper()))
         held_back[at[each.message]] = each.state == "held"
-    many = len(who) + 1
+    many = len(index) + 1
     active, rewound = [False] * many, [False] * many
     last_seen: list[int | None] = [None] * many
     released = list(last_seen)
     numbers = [HEAD, *(at[each.message] for each in view.entries)]
     for name, subscriber in zip(_names(view), view.subscriptions, strict=True):
         if subscriber.active:
-            active[who[name]], last_seen[who[name]] = True, numbers[subscriber.last_seen]
+            active[index[name]], last_seen[index[name]] = (
+                True,
+                numbers[subscriber.last_seen],
+            )
             if subscriber.released is not None:
-                rewound[who[name]], released[who[name]] = True, numbers[subscriber.released]
-    holds = frozenset((who[name], at[message]) for message, name in _held(view).items())
+                rewound[index[name]], released[index[name]] = (
+                    True,
+                    numbers[subscriber.released],
+                )
+    holds = frozenset((index[name], at[message]) for message, name in _held(view).items())
     return valuation(
         status=status,
         held_back=held_back,
@@ -154,10 +165,10 @@ def _of_the_client(
     after: PointerQueueView,
     step: ClientStep,
     at: Mapping[str, int],
-    who: Mapping[Name, int],
+    index: Mapping[Name, int],
 ) -> Iterator[Taken]:
     """Yield the steps that the client's operation may be; a get or a purge comes and leaves."""
-    spare = len(who)
+    spare = len(index)
     if step.arrival is not None:
         arrival = (at[step.arrival[0]],)
         if isinstance(step.operation, op.Publish) and step.operation.not_before_s:
@@ -167,25 +178,25 @@ def _of_the_client(
         else:
             yield from (Taken("insert", arrival), Taken("look_back", arrival))
     come: list[int] = []
-    left = [who[consumer, ""] for consumer in sorted(step.closed) if (consumer, "") in who]
+    left = [index[consumer, ""] for consumer in sorted(step.closed) if (consumer, "") in index]
     match step.operation:
         case op.Consume(consumer=consumer):
-            come = [who.get((consumer, ""), spare)]
-            left += [spare] if (consumer, "") not in who else []
-        case op.Cancel(consumer=consumer) if (consumer, "") in who:
-            left.append(who[consumer, ""])
+            come = [index.get((consumer, ""), spare)]
+            left += [spare] if (consumer, "") not in index else []
+        case op.Cancel(consumer=consumer) if (consumer, "") in index:
+            left.append(index[consumer, ""])
         case op.Get():
             new = [name for name in _names(after) if name not in _names(before)]
-            come = [who[name] for name in new if name[0] is None] or [spare]
+            come = [index[name] for name in new if name[0] is None] or [spare]
             left += come
         case op.Purge():
             come, left = [spare], [*left, spare]
         case op.CloseChannel(channel=channel):
             for name, each in zip(_names(before), before.subscriptions, strict=True):
                 if each.channel == channel:
-                    left.append(who[name])
+                    left.append(index[name])
                     held = [message for message, holder in _held(before).items() if holder == name]
-                    yield from (Taken("release", (who[name], at[message])) for message in held)
+                    yield from (Taken("release", (index[name], at[message])) for message in held)
     yield from (Taken("subscribe", (subscriber,)) for subscriber in come)
     yield from (Taken("unsubscribe", (subscriber,)) for subscriber in left)
 
@@ -199,13 +210,13 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
     if view.lists is None:
         return
     places = {
-        who: (Listed.values.index(name.upper()), place)
+        consumer: (Listed.values.index(name.upper()), place)
         for name in view.lists.__struct_fields__
-        for place, who in enumerate(getattr(view.lists, name))
+        for place, consumer in enumerate(getattr(view.lists, name))
     }
     removed = Listed.values.index("REMOVED"), 0
     many = len(view.subscriptions)
-    listed = [places.get(who, removed) for who in range(many)]
+    listed = [places.get(each, removed) for each in range(many)]
     query = _state_of(view)
     yield query._replace(
         name="pull-queue",
@@ -222,8 +233,8 @@ def queries_at_rest(view: PointerQueueView) -> Iterator[PathQuery]:
                 if listed[one][0] == listed[other][0] != removed[0] and listed[one] < listed[other]
             ),
             shown=frozenset(
-                (who, entry)
-                for who, each in enumerate(view.subscriptions)
+                (consumer, entry)
+                for consumer, each in enumerate(view.subscriptions)
                 if each.browses and each.active
                 for entry in range(each.last_seen + 1)
             ),

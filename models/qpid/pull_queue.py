@@ -34,7 +34,7 @@ from brokerproof.models.language import (
 from brokerproof.models.qpid.pointer_queue import DELIVERED_BY, IS_DELIVERED, Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
 
-SUBSCRIBED = "who-is-subscribed-is-in-a-list"
+SUBSCRIBED = "a-subscription-is-in-a-list"
 BELONGS = "each-is-where-it-belongs"
 
 
@@ -66,87 +66,88 @@ class PullQueue(ProgressingQueue):
         self.was_listed.fill(Listed.REMOVED)
         self.ahead.fill(False)
 
-    def is_listed(self, who: Subscription, where: Listed) -> Bool:
+    def is_listed(self, consumer: Subscription, where: Listed) -> Bool:
         """Whether a consumer is in that list."""
-        return self.listed[who] == where
+        return self.listed[consumer] == where
 
-    def is_told(self, who: Subscription) -> Bool:
+    def is_told(self, consumer: Subscription) -> Bool:
         """Whether a consumer may look for a message: it is interested or notified."""
-        return self.listed[who].is_one_of(Listed.INTERESTED, Listed.NOTIFIED)
+        return self.listed[consumer].is_one_of(Listed.INTERESTED, Listed.NOTIFIED)
 
-    def is_wanting(self, who: Subscription) -> Bool:
+    def is_wanting(self, consumer: Subscription) -> Bool:
         """Whether a consumer counts as wanting messages."""
-        return self.is_told(who) | self.is_listed(who, Listed.NON_ACQUIRING)
+        return self.is_told(consumer) | self.is_listed(consumer, Listed.NON_ACQUIRING)
 
-    def _moves(self, who: Subscription, to: Listed) -> None:
+    def _moves(self, consumer: Subscription, to: Listed) -> None:
         """Move a consumer to the end of a list."""
-        self.was_listed[who] = self.listed[who]
+        self.was_listed[consumer] = self.listed[consumer]
         self.ahead = self.ahead.map(
             lambda a, b, old: (
-                (a != who) & ite(b == who, (self.listed[a] == to) & (to != Listed.REMOVED), old)
+                (a != consumer)
+                & ite(b == consumer, (self.listed[a] == to) & (to != Listed.REMOVED), old)
             )
         )
-        self.listed[who] = to
+        self.listed[consumer] = to
 
     @action
-    def want(self, who: Subscription) -> None:
+    def want(self, consumer: Subscription) -> None:
         """A consumer has room: it becomes interested or, if it is a browser, non-acquiring."""
-        require(self.is_listed(who, Listed.NOT_INTERESTED))
-        self._moves(who, ite(self.browser[who], Listed.NON_ACQUIRING, Listed.INTERESTED))
+        require(self.is_listed(consumer, Listed.NOT_INTERESTED))
+        self._moves(consumer, ite(self.browser[consumer], Listed.NON_ACQUIRING, Listed.INTERESTED))
 
     @action
-    def want_no_more(self, who: Subscription) -> None:
+    def want_no_more(self, consumer: Subscription) -> None:
         """A consumer has no room any more."""
-        require(self.is_wanting(who))
-        self._moves(who, Listed.NOT_INTERESTED)
+        require(self.is_wanting(consumer))
+        self._moves(consumer, Listed.NOT_INTERESTED)
 
     @action
-    def notify(self, who: Subscription) -> None:
+    def notify(self, consumer: Subscription) -> None:
         """An interested consumer is notified of work."""
-        require(self.is_listed(who, Listed.INTERESTED))
-        self._moves(who, Listed.NOTIFIED)
+        require(self.is_listed(consumer, Listed.INTERESTED))
+        self._moves(consumer, Listed.NOTIFIED)
 
     @action
-    def look(self, who: Subscription) -> None:
+    def look(self, consumer: Subscription) -> None:
         """A notified consumer, before it looks, becomes interested again, as the last of them."""
-        require(self.is_listed(who, Listed.NOTIFIED))
-        self._moves(who, Listed.INTERESTED)
+        require(self.is_listed(consumer, Listed.NOTIFIED))
+        self._moves(consumer, Listed.INTERESTED)
 
     @action
-    def subscribe(self, who: Subscription) -> None:
+    def subscribe(self, consumer: Subscription) -> None:
         """A consumer starts at the head of the list, and is not interested yet."""
-        super().subscribe(who)
-        self._moves(who, Listed.NOT_INTERESTED)
+        super().subscribe(consumer)
+        self._moves(consumer, Listed.NOT_INTERESTED)
 
     @action
-    def unsubscribe(self, who: Subscription) -> None:
+    def unsubscribe(self, consumer: Subscription) -> None:
         """A consumer leaves, whichever list it is in."""
-        super().unsubscribe(who)
-        self._moves(who, Listed.REMOVED)
+        super().unsubscribe(consumer)
+        self._moves(consumer, Listed.REMOVED)
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """A consumer that is notified or interested takes its next entry."""
-        require(self.is_told(who))
-        super().deliver(who, entry)
+        require(self.is_told(consumer))
+        super().deliver(consumer, entry)
 
     @action
-    def get(self, who: Subscription, entry: Entry) -> None:
+    def get(self, consumer: Subscription, entry: Entry) -> None:
         """A get is a consumer for one message, which looks without being notified."""
-        require(self.is_told(who))
-        super().get(who, entry)
+        require(self.is_told(consumer))
+        super().get(consumer, entry)
 
     @action
-    def find_nothing(self, who: Subscription) -> None:
+    def find_nothing(self, consumer: Subscription) -> None:
         """The consumer of a get has looked and has no next entry."""
-        require(self.is_told(who))
-        super().find_nothing(who)
+        require(self.is_told(consumer))
+        super().find_nothing(consumer)
 
     @action
-    def browse(self, who: Subscription, entry: Entry) -> None:
+    def browse(self, consumer: Subscription, entry: Entry) -> None:
         """A browser that wants to be told is shown its next entry."""
-        require(self.is_listed(who, Listed.NON_ACQUIRING))
-        super().browse(who, entry)
+        require(self.is_listed(consumer, Listed.NON_ACQUIRING))
+        super().browse(consumer, entry)
 
     @action
     def come_to_rest(self) -> None:
@@ -156,26 +157,26 @@ class PullQueue(ProgressingQueue):
         before entries that it was shown once.
         """
         require(self.nothing_arrives())
-        require(forall(Subscription, lambda who: ~self.is_listed(who, Listed.NOTIFIED)))
+        require(forall(Subscription, lambda consumer: ~self.is_listed(consumer, Listed.NOTIFIED)))
         require(
             forall(
                 Subscription,
                 Entry,
-                lambda who, e: (
+                lambda consumer, e: (
                     ~(
-                        self.is_wanting(who)
-                        & self.can_have(who, e)
-                        & self.comes_to(who, e)
-                        & ~(self.browser[who] & self.shown[who, e])
+                        self.is_wanting(consumer)
+                        & self.can_have(consumer, e)
+                        & self.comes_to(consumer, e)
+                        & ~(self.browser[consumer] & self.shown[consumer, e])
                     )
                 ),
             )
         )
 
-    def comes_to(self, who: Subscription, e: Entry) -> Bool:
+    def comes_to(self, consumer: Subscription, e: Entry) -> Bool:
         """Whether the entry is ahead of the consumer's place, or of where that returns to."""
-        return self.before(self.last_seen[who], e) | (
-            self.rewound[who] & self.at_or_before(self.released[who], e)
+        return self.before(self.last_seen[consumer], e) | (
+            self.rewound[consumer] & self.at_or_before(self.released[consumer], e)
         )
 
     @leads_to(
@@ -183,15 +184,15 @@ class PullQueue(ProgressingQueue):
         fair=("look_back", "deliver", "pass_over", "want"),
         by=(*DELIVERED_BY, SUBSCRIBED, BELONGS),
     )
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """An available entry that a consumer wants is delivered, though the consumer has to pull.
 
         The exceptions, beside those of pushed consumers: it runs out of room again and again, or
         channels close again and again that had an entry at or before this one.
         """
-        stated = super().wanted_is_delivered(who, m)
-        finitely(want_no_more=lambda c: c == who)
-        self.ranked_up_to(m, who, ~self.is_told(who), want=lambda c: c == who)
+        stated = super().wanted_is_delivered(consumer, m)
+        finitely(want_no_more=lambda c: c == consumer)
+        self.ranked_up_to(m, consumer, ~self.is_told(consumer), want=lambda c: c == consumer)
         return stated
 
     def _leave(self, which: Channel) -> None:
@@ -208,32 +209,34 @@ class PullQueue(ProgressingQueue):
         )
 
     @invariant(SUBSCRIBED)
-    def subscribed_is_listed(self, who: Subscription) -> Bool:
+    def subscribed_is_listed(self, consumer: Subscription) -> Bool:
         """Exactly the subscribed consumers are in a list (QCM-1)."""
-        return self.active[who] == ~self.is_listed(who, Listed.REMOVED)
+        return self.active[consumer] == ~self.is_listed(consumer, Listed.REMOVED)
 
     @invariant(BELONGS)
-    def where_it_belongs(self, who: Subscription) -> Bool:
+    def where_it_belongs(self, consumer: Subscription) -> Bool:
         """Browsers are neither interested nor notified, and only they are non-acquiring (QCM-2)."""
-        return implies(self.browser[who], ~self.is_told(who)) & implies(
-            ~self.browser[who], ~self.is_listed(who, Listed.NON_ACQUIRING)
+        return implies(self.browser[consumer], ~self.is_told(consumer)) & implies(
+            ~self.browser[consumer], ~self.is_listed(consumer, Listed.NON_ACQUIRING)
         )
 
     @invariant("each-move-is-a-row-of-the-table")
-    def moves_are_rows(self, who: Subscription) -> Bool:
+    def moves_are_rows(self, consumer: Subscription) -> Bool:
         """Each consumer has come from a list that leads to its present one (QCM-5)."""
 
-        def came_from(who: Subscription, now: Listed, *before: Listed) -> Bool:
-            return implies(self.is_listed(who, now), self.was_listed[who].is_one_of(*before))
+        def came_from(consumer: Subscription, now: Listed, *before: Listed) -> Bool:
+            return implies(
+                self.is_listed(consumer, now), self.was_listed[consumer].is_one_of(*before)
+            )
 
         removed, idle = Listed.REMOVED, Listed.NOT_INTERESTED
         told, notified = Listed.INTERESTED, Listed.NOTIFIED
         browsing = Listed.NON_ACQUIRING
         return (
-            came_from(who, idle, removed, told, notified, browsing)
-            & came_from(who, told, idle, notified)
-            & came_from(who, notified, told)
-            & came_from(who, browsing, idle)
+            came_from(consumer, idle, removed, told, notified, browsing)
+            & came_from(consumer, told, idle, notified)
+            & came_from(consumer, notified, told)
+            & came_from(consumer, browsing, idle)
         )
 
     @invariant("each-list-is-in-one-order")

@@ -48,12 +48,14 @@ class RememberingPullQueue(PullQueue, RememberingQueue):
         self.unsettled.fill(0)
 
     @invariant("what-was-shown-is-excused")
-    def shown_is_excused(self, who: Subscription, e: Entry) -> Bool:
+    def shown_is_excused(self, consumer: Subscription, e: Entry) -> Bool:
         """An entry that a browser was shown is excused."""
-        return implies(self.is_browsing(who) & self.shown[who, e], self.excused[who, e])
+        return implies(
+            self.is_browsing(consumer) & self.shown[consumer, e], self.excused[consumer, e]
+        )
 
 
-def moves_in_the_lists(_queue: RememberingPullQueue, _who: Subscription) -> Witness:
+def moves_in_the_lists(_queue: RememberingPullQueue, _consumer: Subscription) -> Witness:
     """A move between the lists is invisible to the contract."""
     return stutters()
 
@@ -62,7 +64,9 @@ def all_want_messages(queue: RememberingPullQueue) -> Bool:
     """Whether every subscribed consumer is interested."""
     return forall(
         Subscription,
-        lambda who: implies(queue.active[who], ~queue.is_listed(who, Listed.NOT_INTERESTED)),
+        lambda consumer: implies(
+            queue.active[consumer], ~queue.is_listed(consumer, Listed.NOT_INTERESTED)
+        ),
     )
 
 
@@ -75,9 +79,9 @@ def status(queue: RememberingPullQueue, entry: Entry) -> contract.Status:
     return ite(absent, contract.Status.ABSENT, there)
 
 
-def mode(queue: RememberingPullQueue, who: Subscription) -> Mode:
+def mode(queue: RememberingPullQueue, consumer: Subscription) -> Mode:
     """Map a subscription to a browser or a consumer that acknowledges."""
-    return ite(queue.browser[who], Mode.BROWSE, Mode.ACKNOWLEDGE)
+    return ite(queue.browser[consumer], Mode.BROWSE, Mode.ACKNOWLEDGE)
 
 
 PULL_QUEUE_REFINES_CONTRACT = Refinement(
@@ -88,14 +92,14 @@ PULL_QUEUE_REFINES_CONTRACT = Refinement(
     families={contract.Entry: Entry, contract.Consumer: Subscription, contract.Channel: Channel},
     abstraction={
         "status": status,
-        "consuming": lambda queue, who: queue.active[who],
-        "shown": lambda queue, who, entry: queue.ever_shown[who, entry],
+        "consuming": lambda queue, consumer: queue.active[consumer],
+        "shown": lambda queue, consumer, entry: queue.ever_shown[consumer, entry],
         "home": lambda queue, _entry: queue.queue,
         "fifo": lambda queue, _queue: queue.fifo,
         "mode": mode,
         "returns_to_place": lambda _queue: TRUE,
-        "limited": lambda _queue, _who: FALSE,
-        "limit": lambda _queue, _who: integer(0),
+        "limited": lambda _queue, _consumer: FALSE,
+        "limit": lambda _queue, _consumer: integer(0),
     },
     witnesses={
         **DOCUMENTED,

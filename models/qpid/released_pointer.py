@@ -41,58 +41,58 @@ class ReleasedPointer(MovingPlace):
         self.was_released.fill(self.head)
 
     @action
-    def read_last(self, who: Seeker) -> None:
+    def read_last(self, seeker: Seeker) -> None:
         """A seeker reads the last seen entry."""
-        require((self.seeking[who] == Seeking.READS) & (self.between[who] == Between.NOTHING))
-        self.seen[who] = self.last_seen
-        self.between[who] = Between.READS_RELEASED
+        require((self.seeking[seeker] == Seeking.READS) & (self.between[seeker] == Between.NOTHING))
+        self.seen[seeker] = self.last_seen
+        self.between[seeker] = Between.READS_RELEASED
 
     @action
-    def read_released(self, who: Seeker) -> None:
+    def read_released(self, seeker: Seeker) -> None:
         """A seeker reads the released entry, in a search or before it records a delivery."""
-        gives = self.seeking[who] == Seeking.SETTLES
-        require(gives | (self.between[who] == Between.READS_RELEASED))
-        self.knows[who] = self.rewound
-        self.known[who] = self.released
-        self.between[who] = Between.NOTHING
-        self.seeking[who] = ite(gives, Seeking.SETS, Seeking.CHOOSES)
+        gives = self.seeking[seeker] == Seeking.SETTLES
+        require(gives | (self.between[seeker] == Between.READS_RELEASED))
+        self.knows[seeker] = self.rewound
+        self.known[seeker] = self.released
+        self.between[seeker] = Between.NOTHING
+        self.seeking[seeker] = ite(gives, Seeking.SETS, Seeking.CHOOSES)
 
     @step(Seeking.MOVES, Seeking.READS)
-    def move(self, who: Seeker) -> None:
+    def move(self, seeker: Seeker) -> None:
         """The last seen entry becomes an unavailable one if it is still the one that was read."""
-        same = self.last_seen == self.seen[who]
-        self.last_seen = ite(same, self.chosen[who], self.last_seen)
-        self.between[who] = ite(same & self.knows[who], Between.CLEARS, Between.NOTHING)
+        same = self.last_seen == self.seen[seeker]
+        self.last_seen = ite(same, self.chosen[seeker], self.last_seen)
+        self.between[seeker] = ite(same & self.knows[seeker], Between.CLEARS, Between.NOTHING)
 
     @step(Seeking.SETS, Seeking.READS)
-    def set(self, who: Seeker) -> None:
+    def set(self, seeker: Seeker) -> None:
         """The last seen entry becomes the acquired one, whatever it was."""
-        self.last_seen = self.chosen[who]
-        same = self.knows[who] & (self.known[who] == self.chosen[who])
-        self.between[who] = ite(same, Between.CLEARS, Between.NOTHING)
+        self.last_seen = self.chosen[seeker]
+        same = self.knows[seeker] & (self.known[seeker] == self.chosen[seeker])
+        self.between[seeker] = ite(same, Between.CLEARS, Between.NOTHING)
 
     @step(Between.CLEARS, Between.NOTHING)
-    def clear(self, who: Seeker) -> None:
+    def clear(self, seeker: Seeker) -> None:
         """The released entry is cleared if it is still the one that was read."""
-        self.rewound &= self.released != self.known[who]
+        self.rewound &= self.released != self.known[seeker]
 
     @step(Opening.READS)
-    def read_as_opener(self, who: Opener) -> None:
+    def read_as_opener(self, opener: Opener) -> None:
         """An opener reads the released entry, and is done if that is before the opened one.
 
         The opened one was available, and may have been taken since.
         """
-        back = self.rewound & self.at_or_before(self.released, self.opened[who])
-        self.was_rewound[who] = self.rewound
-        self.was_released[who] = self.released
-        self.opening[who] = ite(back, Opening.OPENS, Opening.LOWERS)
+        back = self.rewound & self.at_or_before(self.released, self.opened[opener])
+        self.was_rewound[opener] = self.rewound
+        self.was_released[opener] = self.released
+        self.opening[opener] = ite(back, Opening.OPENS, Opening.LOWERS)
 
     @step(Opening.LOWERS)
-    def lower(self, who: Opener) -> None:
+    def lower(self, opener: Opener) -> None:
         """The opened entry becomes the released one if that is still as read; else read again."""
-        same = (self.rewound == self.was_rewound[who]) & (
-            ~self.was_rewound[who] | (self.released == self.was_released[who])
+        same = (self.rewound == self.was_rewound[opener]) & (
+            ~self.was_rewound[opener] | (self.released == self.was_released[opener])
         )
-        self.released = ite(same, self.opened[who], self.released)
+        self.released = ite(same, self.opened[opener], self.released)
         self.rewound |= same
-        self.opening[who] = ite(same, Opening.OPENS, Opening.READS)
+        self.opening[opener] = ite(same, Opening.OPENS, Opening.READS)

@@ -60,28 +60,28 @@ class PagingQueue(PagingSyncs):
     # Clients.
 
     @action
-    def subscribe(self, who: Consumer) -> None:
+    def subscribe(self, consumer: Consumer) -> None:
         """A client subscribes to a node that runs, and waits for its window."""
-        require(~self.active[who] & ~self.down)
-        self.active[who] = True
-        self.paused[who] = True
+        require(~self.active[consumer] & ~self.down)
+        self.active[consumer] = True
+        self.paused[consumer] = True
 
     @action
-    def open_window(self, who: Consumer) -> None:
+    def open_window(self, consumer: Consumer) -> None:
         """A client opens a consumer's window without a limit."""
-        require(self.active[who])
-        self.paused[who] = False
+        require(self.active[consumer])
+        self.paused[consumer] = False
 
     @action
-    def unsubscribe(self, who: Consumer) -> None:
+    def unsubscribe(self, consumer: Consumer) -> None:
         """A client cancels a consumer; the messages that it holds stay pending."""
-        require(self.active[who])
-        self.active[who] = False
+        require(self.active[consumer])
+        self.active[consumer] = False
 
     @action
-    def choose(self, who: Consumer) -> None:
+    def choose(self, consumer: Consumer) -> None:
         """The queue chooses the consumer or get to serve next."""
-        self.subscriber = who
+        self.subscriber = consumer
 
     @action
     def close_channel(self, which: Channel) -> None:
@@ -265,15 +265,15 @@ class PagingQueue(PagingSyncs):
         super().fetch_last_and_reload_all(m, first, keeps)
 
     @action
-    def find_nothing(self, who: Consumer) -> None:
+    def find_nothing(self, consumer: Consumer) -> None:
         """A get finds q4 and q3 empty."""
-        del who
+        del consumer
         require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered() & ~self.down)
 
     @action
-    def final_drain(self, who: Consumer) -> None:
+    def final_drain(self, consumer: Consumer) -> None:
         """The last consumer has been given all that there is."""
-        self.find_nothing(who)
+        self.find_nothing(consumer)
 
     @action
     def come_to_rest(self) -> None:

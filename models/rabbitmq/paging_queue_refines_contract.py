@@ -99,9 +99,9 @@ def status(queue: RememberingPagingQueue, m: Message) -> Status:
     return ite(queue.is_ready(m) | queue.offered[m], Status.AVAILABLE, absent)
 
 
-def mode(queue: RememberingPagingQueue, who: Consumer) -> Mode:
+def mode(queue: RememberingPagingQueue, consumer: Consumer) -> Mode:
     """Map a consumer's mode; there are no browsers."""
-    return ite(queue.acknowledges[who], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
+    return ite(queue.acknowledges[consumer], Mode.ACKNOWLEDGE, Mode.AUTOMATIC)
 
 
 def delivers(queue: RememberingPagingQueue, m: Message, *_: Message | Bool) -> Witness:
@@ -153,7 +153,7 @@ PAGING_QUEUE_REFINES_CONTRACT = Refinement(
     abstraction={
         **PLAIN_QUEUE,
         "status": status,
-        "consuming": lambda queue, who: queue.active[who],
+        "consuming": lambda queue, consumer: queue.active[consumer],
         "mode": mode,
         "returns_to_place": lambda _queue: TRUE,
         "to_head": lambda _queue: FALSE,
@@ -161,20 +161,20 @@ PAGING_QUEUE_REFINES_CONTRACT = Refinement(
         **dict.fromkeys(("stamp", "stamps"), lambda _queue, _one: integer(0)),
     },
     witnesses={
-        "subscribe": lambda _queue, who: does("consume", who),
-        "open_window": lambda _queue, who: does(
-            "set_credit", who, FALSE, integer(0), FALSE, integer(0)
+        "subscribe": lambda _queue, consumer: does("consume", consumer),
+        "open_window": lambda _queue, consumer: does(
+            "set_credit", consumer, FALSE, integer(0), FALSE, integer(0)
         ),
-        "unsubscribe": lambda _queue, who: does("cancel", who),
-        "choose": lambda _queue, _who: stutters(),
+        "unsubscribe": lambda _queue, consumer: does("cancel", consumer),
+        "choose": lambda _queue, _consumer: stutters(),
         "arrive": lambda _queue, m: does("publish", m),
         "publish": pages,
         "publish_delivered": delivers_anew,
         "pass_through": delivers_anew,
         **{f"fetch_{way}": delivers for way in FETCHES},
         **{f"get_{way}": gets for way in FETCHES},
-        "find_nothing": lambda _queue, who: does("get_nothing", who),
-        "final_drain": lambda _queue, who: does("final_drain", who),
+        "find_nothing": lambda _queue, consumer: does("get_nothing", consumer),
+        "final_drain": lambda _queue, consumer: does("final_drain", consumer),
         **dict.fromkeys((*PAGING, *DISK), pages),
         "acknowledge": lambda _queue, m: does("acknowledge", m),
         **dict.fromkeys(("requeue_to_q4", "requeue_to_q3", "requeue_to_delta"), requeues),

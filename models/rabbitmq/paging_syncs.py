@@ -50,7 +50,7 @@ from brokerproof.models.rabbitmq.paging_state import Message, Place
 
 WAITING = "what-waits-for-a-sync-is-unconfirmed"
 NEVER_BOTH = "what-is-unconfirmed-is-not-confirmed"
-ASKED = "who-asks-is-not-forgotten"
+ASKED = "an-asked-confirm-is-not-forgotten"
 WILL_BE = "what-is-unconfirmed-is-still-to-be-synced-or-told"
 ON_DISK = "what-is-confirmed-and-not-settled-is-on-disk"
 SURVIVES = "what-is-confirmed-and-not-settled-survives-a-crash"
@@ -349,11 +349,11 @@ class PagingSyncs(PagingPlaces):
         return ~self.lost[m]
 
     @leads_to(
-        "who-asks-is-told",
+        "an-asked-confirm-is-told",
         fair=("sync_store", "hear_written", "hear_ignored", "sync_index", "drain_confirmed"),
         by=(WILL_BE, NEVER_BOTH, WAITING, KNOWN, DOWN, INDEXED, STORED, NOTHING_LEFT, USED, FOUND),
     )
-    def who_asks_is_told(self, m: Message) -> tuple[Bool, Bool]:
+    def asked_confirm_is_told(self, m: Message) -> tuple[Bool, Bool]:
         """An unconfirmed message is confirmed in the end, or forgotten in a crash (C3)."""
         ranked_to_its_confirm(self, m)
         return self.unconfirmed[m], self.confirmed[m] | self.forgotten[m]

@@ -251,12 +251,12 @@ def _with_seeds(verdict: Verdict, gathered: Gathered) -> Verdict:
     if verdict.outcome is not Outcome.BROKEN:
         return verdict
     seeds = gathered.breaking(verdict.requirement.id)
-    who = f"{len(seeds)} of {_seeds(len(gathered.seeds))}"
+    searches = f"{len(seeds)} of {_seeds(len(gathered.seeds))}"
     if seeds:
-        who += f", first {seeds[0]}"
+        searches += f", first {seeds[0]}"
     if gathered.scopes and verdict.requirement.id in gathered.scopes.broken:
-        who = f"the search of the scopes and {who}"
-    return replace(verdict, reason=f"broken by {who}: {verdict.reason}")
+        searches = f"the search of the scopes and {searches}"
+    return replace(verdict, reason=f"broken by {searches}: {verdict.reason}")
 
 
 def _stages(gathered: Gathered) -> list[Stage]:

@@ -22,7 +22,7 @@ RABBITMQ: Final = (
     "RabbitMQ's x-max-priority=N makes N+1 levels, as in priority:11 for 10; there a message "
     "without a priority has 0, where a record without one means 4"
 )
-"""A warning for users who describe a queue: RabbitMQ's numbers differ from those of a history."""
+"""A warning for users that describe a queue: RabbitMQ's numbers differ from those of a history."""
 
 
 LOCAL: Final = "local[*]"

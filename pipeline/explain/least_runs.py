@@ -97,12 +97,12 @@ class Script:
                 priority = 5 if "urgent" in how else 4
                 for message in self._messages[what]:
                     self._publish(message, priority, persistent="persistent" in how)
-            case ["consume", who, *how]:
-                self._consume(self._subscribers[who], window=self._window(how))
+            case ["consume", key, *how]:
+                self._consume(self._subscribers[key], window=self._window(how))
             case ["browse"]:
                 self._consume(self.values.browser, "browse", None)
-            case ["give", what, who, *how]:
-                subscriber = self._subscribers[who]
+            case ["give", what, key, *how]:
+                subscriber = self._subscribers[key]
                 self._give(self._messages[what], subscriber, redelivered="redelivered" in how)
             case ["acknowledge" | "release" as name, "m", *how]:
                 self._settle(name, self.found.message, again="again" in how)
@@ -113,10 +113,10 @@ class Script:
             case ["get"]:
                 channel = self.values.channels.get(self.values.late, "channel of the get")
                 self._do(Get(channel=channel, queue=self.queue, mode="acknowledge"))
-            case ["cancel", who]:
-                self._do(Cancel(consumer=self._subscribers[who]))
-            case ["close", who]:
-                self._do(CloseChannel(channel=self._channel_of(self._subscribers[who])))
+            case ["cancel", key]:
+                self._do(Cancel(consumer=self._subscribers[key]))
+            case ["close", key]:
+                self._do(CloseChannel(channel=self._channel_of(self._subscribers[key])))
             case ["purge"]:
                 self._do(Purge(queue=self.queue))
             case ["delete"]:

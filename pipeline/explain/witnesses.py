@@ -1,6 +1,6 @@
 """The witness of a violation: a small part of the history that breaks the same requirement.
 
-A reader who doubts a verdict can have these records judged again. Each choice is therefore judged
+A reader that doubts a verdict can have these records judged again. Each choice is therefore judged
 first: it must show the same violation, and break no other requirement. If the records of the
 messages concerned break more, some are left out. That is sound: the violation was found with all of
 them present. Owns the choice; `explanations.py` explains.

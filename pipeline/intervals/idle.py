@@ -88,10 +88,10 @@ def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
     stays = np.array([0 if e is None else stays_until(e, leavings) for e in known], dtype=np.int64)
     room = np.array([_room(each) for each in known], dtype=np.int64)
     of_next = _Next(group, first, number, start[rows], end[rows], done)
-    since, until, seen, who, at = of_next.spans(there, stays, room)
-    since = np.where(torn[who], NEVER, since)
+    since, until, seen, owner, at = of_next.spans(there, stays, room)
+    since = np.where(torn[owner], NEVER, since)
     wanted = (at == NO_DELIVERY) | (seen - since > bound)
-    names = [subscriber.keys[each] for each in who[wanted].tolist()]
+    names = [subscriber.keys[each] for each in owner[wanted].tolist()]
     return pa.table(
         {
             "run": pa.array([run for run, _ in names], pa.string()),
@@ -152,20 +152,20 @@ class _Next:
         delivery settled before delivery k is seen is an earlier one.
         """
         last = np.flatnonzero(np.append(self.first[1:], True))
-        who = np.concatenate((self.group, self.group[last]))
+        owner = np.concatenate((self.group, self.group[last]))
         count = np.concatenate((self.number, self.number[last] + 1))
         before = np.append(0, self.end[:-1])
         seen_all = np.concatenate((np.where(self.first, 0, before), self.end[last]))
         ordered = self.done[np.lexsort((self.done, self.group))]
         begin = np.flatnonzero(self.first)[np.cumsum(self.first) - 1]
         begin = np.concatenate((begin, begin[last]))
-        needed = count - room[who]
+        needed = count - room[owner]
         freed = np.where(needed >= 0, ordered[begin + np.maximum(needed, 0)], 0)
-        since = np.maximum(np.maximum(there[who], seen_all), freed)
-        until = np.minimum(np.concatenate((self.start, stays[self.group[last]])), stays[who])
-        seen = np.minimum(np.concatenate((self.end, stays[self.group[last]])), stays[who])
+        since = np.maximum(np.maximum(there[owner], seen_all), freed)
+        until = np.minimum(np.concatenate((self.start, stays[self.group[last]])), stays[owner])
+        seen = np.minimum(np.concatenate((self.end, stays[self.group[last]])), stays[owner])
         at = np.concatenate((self.number, np.full(last.size, NO_DELIVERY)))
-        return since, until, seen, who, at
+        return since, until, seen, owner, at
 
 
 def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: int) -> Idle:

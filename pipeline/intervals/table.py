@@ -376,9 +376,9 @@ def _views(table: pa.Table, found: Gathered) -> Waits:
     publish = found.publish_of[found.message[rows]]
     start, end = numbers(table, "start"), numbers(table, "end", NEVER)
     published_end = np.where(is_one_of(table, "outcome", "ok"), end, NEVER)
-    nobody = np.full(rows.size, NO_ROW, dtype=np.int64)
+    no_row = np.full(rows.size, NO_ROW, dtype=np.int64)
     begun = start[publish], published_end[publish]
-    waiting = _waiting(start, published_end, found, publish, nobody, begun)
+    waiting = _waiting(start, published_end, found, publish, no_row, begun)
     given = np.minimum(np.maximum(start[rows], start[publish]), end[rows])
     return replace(waiting, given=rows, given_start=given, given_end=end[rows])
 

@@ -229,7 +229,7 @@ def interruptibly(spark: SparkSession, work: Callable[[], _Result]) -> _Result:
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             errors.append(error)
 
     def note(_number: int, _frame: FrameType | None) -> None:

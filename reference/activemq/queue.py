@@ -452,7 +452,7 @@ class CursorQueue(RankedQueue[Reference]):
     def drop_everything(self) -> list[RankedConsumer]:
         """Remove all consumers and drop all messages, held ones too."""
         self.late = None
-        leaving = [each for each in self._everybody() if self._leave(each)]
+        leaving = [each for each in self._all_consumers() if self._leave(each)]
         for reference in (*self.paged_in.values(), *self.replaced):
             reference.is_gone = True
         self.paged_in.clear()
@@ -463,7 +463,7 @@ class CursorQueue(RankedQueue[Reference]):
         self.storage.delete(self.name, self.order)
         return leaving
 
-    def _everybody(self) -> list[RankedConsumer]:
+    def _all_consumers(self) -> list[RankedConsumer]:
         return [*self.subscribers, *(each.consumer for each in self.browsers)]
 
 

@@ -67,7 +67,7 @@ class _Shown:
             everything += (*level.batch, *level.in_memory, *level.on_disk)
         return [(each.message, each.size) for each in everything if each.references]
 
-    def is_somebody_served(self) -> bool:
+    def is_a_consumer_served(self) -> bool:
         """Whether a consumer has room and may be given any message that comes next."""
         waits = {*self.view.returned, *self.view.waiting}
         is_grouped = any(each.grouped for each in self.view.paged_in if each.message in waits)
@@ -137,7 +137,7 @@ def _sized(shown: _Shown) -> Complaint | None:
 
 def _emptied(shown: _Shown) -> Complaint | None:
     """At rest, if a consumer has room and no message is held, no message is left (AMQ-I7)."""
-    if not shown.rests or shown.view.held or not shown.is_somebody_served():
+    if not shown.rests or shown.view.held or not shown.is_a_consumer_served():
         return None
     left = [*shown.view.returned, *shown.view.waiting]
     left += [each.message for each in shown.pending()]
@@ -146,7 +146,7 @@ def _emptied(shown: _Shown) -> Complaint | None:
 
 def _goes_on(shown: _Shown) -> Complaint | None:
     """At rest, no pending message could be read for a consumer that has room (AMQ-I8)."""
-    if not shown.rests or not shown.is_somebody_served():
+    if not shown.rests or not shown.is_a_consumer_served():
         return None
     first = next(iter(shown.pending()), None)
     if first is None:

@@ -97,7 +97,7 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
         members = {name: getattr(self.lists, name, ()) for name in _LISTS}
         return "".join(
             f"; {name.replace('_', ' ')} "
-            + " ".join(str(self.subscriptions[who].consumer) for who in numbers)
+            + " ".join(str(self.subscriptions[number].consumer) for number in numbers)
             for name, numbers in members.items()
             if numbers
         )
@@ -126,9 +126,9 @@ class PointerQueueView(QueueView, frozen=True, tag_field="kind", tag="pointer-qu
                 if not before < number <= length:
                     return f"{name} that does not want entry {number} of {length}"
         for listed in _LISTS if self.lists is not None else ():
-            for who in getattr(self.lists, listed):
-                if not 0 <= who < subscribers:
-                    return f"subscription {who} of {subscribers} in the list {listed}"
+            for number in getattr(self.lists, listed):
+                if not 0 <= number < subscribers:
+                    return f"subscription {number} of {subscribers} in the list {listed}"
         return self._fault_of_counters()
 
     def _fault_of_counters(self) -> str:

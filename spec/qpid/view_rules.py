@@ -97,7 +97,7 @@ def _used(shown: _Shown) -> Complaint | None:
         asked = ""
         if used != held[at]:
             name = shown.view.subscriptions[at].consumer
-            return f"the window of {name} counts {used}, who holds {held[at]}"
+            return f"the window of {name} counts {used}, and it holds {held[at]}"
     return asked
 
 

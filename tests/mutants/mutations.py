@@ -11,7 +11,7 @@ Left out first, since no operation of a client could tell the difference:
 * how a broker is asked for by text (`addresses.py`, `settings.py`, `systems.py`), which is over
   before the first operation;
 * what is of `rabbitmq-paging` alone, which the trials do not run;
-* the claims: who claims less is asked less, which is no fault.
+* the claims: a broker that claims less is asked less, which is no fault.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from tests.pipeline.recorders import as_streams, recorded
 
 
 def history_of_a_chain(seed: int) -> list[Record]:
-    """Return a history of one queue: some messages one after the other, and who asked meanwhile.
+    """Return a history of one queue: some messages one after the other, and the gets meanwhile.
 
     Each comes about when the one before it goes, so that now and then no moment is without one.
     """

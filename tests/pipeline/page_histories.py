@@ -369,12 +369,12 @@ class Broker:
             there = gone
         if not there:
             return
-        who = self.random.choice(there)
-        window = who.line["window"]
-        if window and len(who.holds) >= window and not self.faulty("exceeds-a-window"):
+        subscriber = self.random.choice(there)
+        window = subscriber.line["window"]
+        if window and len(subscriber.holds) >= window and not self.faulty("exceeds-a-window"):
             return
         if (message := self.chosen()) is not None:
-            self.give(who, message)
+            self.give(subscriber, message)
 
     def chosen(self) -> Message | None:
         """Return the message to give, or another by a fault."""
@@ -402,39 +402,43 @@ class Broker:
         """Return a message that the broker invents."""
         return Message(self.name("x"), 0, 0, {"persistent": False})
 
-    def give(self, who: Subscriber, message: Message) -> None:
+    def give(self, subscriber: Subscriber, message: Message) -> None:
         """Send a message to a consumer."""
-        position, window = who.given, who.line["window"]
-        start = who.line["start"]
-        if window and len(who.settled) > position - window >= 0:
-            start = max(start, sorted(who.settled)[position - window])
-        line = self.sent(who, message, start)
-        automatic = who.mode == "automatic"
-        self.take(who, message, line, automatic=automatic)
+        position, window = subscriber.given, subscriber.line["window"]
+        start = subscriber.line["start"]
+        if window and len(subscriber.settled) > position - window >= 0:
+            start = max(start, sorted(subscriber.settled)[position - window])
+        line = self.sent(subscriber, message, start)
+        automatic = subscriber.mode == "automatic"
+        self.take(subscriber, message, line, automatic=automatic)
 
-    def take(self, who: Subscriber, message: Message, line: Line, *, automatic: bool) -> None:
+    def take(
+        self, subscriber: Subscriber, message: Message, line: Line, *, automatic: bool
+    ) -> None:
         """Let a subscriber have a message, for good or until it settles it."""
         message.taken = message.held = True
         message.either = False
         if not automatic:
-            who.holds.append(Delivery(message, line, max(who.given - 1, 0)))
+            subscriber.holds.append(Delivery(message, line, max(subscriber.given - 1, 0)))
         else:
             self.finals.append((message, {"outcome": "unknown"}))
             self.remove(message)
 
-    def sent(self, who: Subscriber, message: Message, start: int) -> Line:
+    def sent(self, subscriber: Subscriber, message: Message, start: int) -> Line:
         """Record a delivery, which is received in its order, after a while."""
-        position, before = who.given, who.received
+        position, before = subscriber.given, subscriber.received
         fault = "forgets-the-flag" if message.taken else "flags-what-is-new"
         flag: bool | None = message.taken is not self.faulty(fault)
         if self.random.random() < 0.1:
             flag = None
         elif message.either:
             flag = self.random.random() < 0.5
-        line = self.note("deliver", consumer=who.name, channel=who.channel, mode=who.mode)
+        line = self.note(
+            "deliver", consumer=subscriber.name, channel=subscriber.channel, mode=subscriber.mode
+        )
         line |= {"message": message.name, "position": position, "redelivered": flag}
         line |= {"start": min(start, self.now), "end": max(before, self.now + self.delay())}
-        who.given, who.received = position + 1, line["end"]
+        subscriber.given, subscriber.received = position + 1, line["end"]
         return line
 
     def get(self) -> None:
@@ -443,17 +447,17 @@ class Broker:
             self.random.choice(("acknowledge", "automatic")),
             self.random.choice(self.channels),
         )
-        who = Subscriber(self.name("g"), self.queue, channel, {"mode": mode}, there=False)
-        self.subscribers.append(who)
+        subscriber = Subscriber(self.name("g"), self.queue, channel, {"mode": mode}, there=False)
+        self.subscribers.append(subscriber)
         available = self.queue.available()
-        fields: Line = {"consumer": who.name, "channel": channel}
+        fields: Line = {"consumer": subscriber.name, "channel": channel}
         if not self.is_answered():
             line = self.note("get", answered=False, mode=mode, **fields)
 
             def takes() -> None:
                 open_ = channel in self.channels
                 for message in self.queue.available()[:open_]:
-                    self.take(who, message, line, automatic=mode == "automatic")
+                    self.take(subscriber, message, line, automatic=mode == "automatic")
 
             if self.random.random() < 0.4:
                 takes()
@@ -461,41 +465,41 @@ class Broker:
                 self.later.append(takes)
         elif available and (self.queue.facts["may_drop"] or not self.faulty("finds-nothing")):
             self.take(
-                who,
+                subscriber,
                 available[0],
-                self.sent(who, available[0], self.now - self.delay()),
+                self.sent(subscriber, available[0], self.now - self.delay()),
                 automatic=mode == "automatic",
             )
         else:
-            who.received = self.note("empty", **fields)["end"]
+            subscriber.received = self.note("empty", **fields)["end"]
 
     def browse(self) -> None:
         """Show a browser the next message, and move its place there."""
         there = [each for each in self.subscribers if each.there and each.mode == "browse"]
         if not there:
             return
-        who, fifo = self.random.choice(there), self.queue.facts["levels"] is None
-        new = [each for each in self.queue.available() if who.name not in each.shown_to]
+        subscriber, fifo = self.random.choice(there), self.queue.facts["levels"] is None
+        new = [each for each in self.queue.available() if subscriber.name not in each.shown_to]
         if fifo:
-            new = [each for each in self.queue.available() if each.place > who.at]
-            new = self.wrongly_shown(who, new)
+            new = [each for each in self.queue.available() if each.place > subscriber.at]
+            new = self.wrongly_shown(subscriber, new)
         if not new:
             return
         if fifo and len(new) > 1 and self.faulty("leaves-out-of-a-browse"):
             new = new[1:]
-        new[0].shown_to.add(who.name)
-        who.at = max(who.at, new[0].place)
-        self.sent(who, new[0], who.line["start"])
+        new[0].shown_to.add(subscriber.name)
+        subscriber.at = max(subscriber.at, new[0].place)
+        self.sent(subscriber, new[0], subscriber.line["start"])
         if not new[0].held and self.faulty("takes-what-it-shows"):
             self.remove(new[0])
 
-    def wrongly_shown(self, who: Subscriber, new: list[Message]) -> list[Message]:
+    def wrongly_shown(self, subscriber: Subscriber, new: list[Message]) -> list[Message]:
         """Return what a browser is shown, the wrong one first by a fault."""
         to_place = self.queue.facts["returns"] == "original"
-        again = [each for each in self.queue.available() if who.name in each.shown_to]
+        again = [each for each in self.queue.available() if subscriber.name in each.shown_to]
         never = [each for each in again if not each.taken]
         returned = [each for each in again if each.taken and to_place]
-        held = [e for e in self.queue.messages if e.held and who.name not in e.shown_to]
+        held = [e for e in self.queue.messages if e.held and subscriber.name not in e.shown_to]
         if self.faulty("shows-what-was-never-published"):
             return [self.never_published()]
         if never and self.faulty("shows-twice"):
@@ -506,8 +510,8 @@ class Broker:
             return held
         fresh = [each for each in new if not each.taken]
         if len(fresh) > 1 and to_place and self.faulty("shows-out-of-order"):
-            self.sent(who, fresh[1], who.line["start"])
-            fresh[1].shown_to.add(who.name)
+            self.sent(subscriber, fresh[1], subscriber.line["start"])
+            fresh[1].shown_to.add(subscriber.name)
             return fresh[:1]
         return new
 
@@ -536,8 +540,8 @@ class Broker:
         kept = self.queue.available()[:1] if self.faulty("keeps-after-a-deletion") else []
         self.queue.messages = kept
         self.finals.clear()
-        for who in self.subscribers:
-            who.stops()
+        for subscriber in self.subscribers:
+            subscriber.stops()
         self.now = max(self.now, line["end"])
         self.note("declare", least=line["end"], **self.queue.facts)
 
@@ -550,8 +554,8 @@ class Broker:
         self.later.clear()
         for line in self.without_an_answer():
             self.loses_its_answer(line)
-        for who in self.subscribers:
-            who.stops()
+        for subscriber in self.subscribers:
+            subscriber.stops()
         self.channels = [self.name("ch") for _ in self.channels]
         self.queue.messages = [each for each in self.queue.messages if self.survives(each)]
         for message, line in self.finals:

@@ -528,7 +528,7 @@ class Simulation:
 
 
 def _back_in_place(entry: Entry) -> Entry:
-    """Return an entry to its place as a crash does: who had it, and maybe that, is forgotten."""
+    """Return an entry to its place as a crash does; that it was held may be forgotten."""
     entry.held = None
     entry.either_flag = entry.acquired
     return entry

@@ -81,7 +81,7 @@ def test_statements_and_situations_are_sentences() -> None:
             assert text.endswith("."), requirement.id
 
 
-NOBODY_IN_PARTICULAR = re.compile(
+UNNAMED = re.compile(
     r"\b(?:who|whom|whoever|whatever|nobody|somebody|anybody|everybody)\b|\bwhat (?:is|was)\b",
     re.IGNORECASE,
 )
@@ -90,11 +90,7 @@ NOBODY_IN_PARTICULAR = re.compile(
 
 def vague(found: Iterable[Requirement]) -> list[str]:
     """Return the requirements whose texts do not name what they are about."""
-    return [
-        each.id
-        for each in found
-        if NOBODY_IN_PARTICULAR.search(f"{each.statement} {each.situation}")
-    ]
+    return [each.id for each in found if UNNAMED.search(f"{each.statement} {each.situation}")]
 
 
 def test_every_sentence_names_what_it_is_about() -> None:

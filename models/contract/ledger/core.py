@@ -82,18 +82,20 @@ class Ledger(Contract):
         self._something_happened()
 
     @action
-    def consume(self, who: Consumer) -> None:
+    def consume(self, consumer: Consumer) -> None:
         """A consumer comes; the first time of the reader is kept."""
-        super().consume(who)
-        self.came_at = ite((who == self.reader) & (self.came_at == 0), self.moment, self.came_at)
-        self.there = self.there | (who == self.reader)
+        super().consume(consumer)
+        self.came_at = ite(
+            (consumer == self.reader) & (self.came_at == 0), self.moment, self.came_at
+        )
+        self.there = self.there | (consumer == self.reader)
         self._something_happened()
 
     @action
-    def cancel(self, who: Consumer) -> None:
+    def cancel(self, consumer: Consumer) -> None:
         """A consumer leaves."""
-        super().cancel(who)
-        self._leaves(who == self.reader)
+        super().cancel(consumer)
+        self._leaves(consumer == self.reader)
 
     @action
     def acknowledge(self, entry: Entry) -> None:
@@ -120,31 +122,31 @@ class Ledger(Contract):
         self._leaves(self.channel[self.reader] == which)
 
     @action
-    def deliver(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is given to a consumer."""
-        super().deliver(who, entry, redelivered)
-        self.served_at = ite(who == self.reader, self.moment, self.served_at)
-        self._is_given(who, entry, redelivered)
+        super().deliver(consumer, entry, redelivered)
+        self.served_at = ite(consumer == self.reader, self.moment, self.served_at)
+        self._is_given(consumer, entry, redelivered)
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is the answer of a get."""
-        super().get(who, entry, redelivered)
-        self._is_given(who, entry, redelivered)
+        super().get(consumer, entry, redelivered)
+        self._is_given(consumer, entry, redelivered)
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """A get finds nothing."""
-        super().get_nothing(who)
-        self.found_nothing_at = ite(who == self.reader, self.moment, self.found_nothing_at)
+        super().get_nothing(consumer)
+        self.found_nothing_at = ite(consumer == self.reader, self.moment, self.found_nothing_at)
         self._something_happened()
 
     @action
-    def browse(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def browse(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is shown to a browser."""
-        super().browse(who, entry, redelivered)
-        self.served_at = ite(who == self.reader, self.moment, self.served_at)
-        self._is_seen(who, entry, redelivered)
+        super().browse(consumer, entry, redelivered)
+        self.served_at = ite(consumer == self.reader, self.moment, self.served_at)
+        self._is_seen(consumer, entry, redelivered)
         self._something_happened()
 
     @action
@@ -154,24 +156,24 @@ class Ledger(Contract):
         self.at_rest = True
 
     @action
-    def final_drain(self, who: Consumer) -> None:
+    def final_drain(self, consumer: Consumer) -> None:
         """The reader has taken all that it is given."""
-        super().final_drain(who)
-        self.drained = self.drained | (who == self.reader)
+        super().final_drain(consumer)
+        self.drained = self.drained | (consumer == self.reader)
 
     def _leaves(self, is_it: Bool) -> None:
         self.left_at = ite(is_it & self.there, self.moment, self.left_at)
         self.there = self.there & ~is_it
         self._something_happened()
 
-    def _is_given(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def _is_given(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         self.given_at[entry] = self.moment
         self.deliveries[entry] = self.deliveries[entry] + 1
-        self._is_seen(who, entry, redelivered)
+        self._is_seen(consumer, entry, redelivered)
         self._something_happened()
 
-    def _is_seen(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        by_reader, flag = who == self.reader, self.seen_as_redelivered[entry]
+    def _is_seen(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
+        by_reader, flag = consumer == self.reader, self.seen_as_redelivered[entry]
         self.seen_at[entry] = ite(by_reader, self.moment, self.seen_at[entry])
         self.seen_as_redelivered[entry] = ite(by_reader, redelivered, flag)
         self.sightings[entry] = ite(by_reader, self.sightings[entry] + 1, self.sightings[entry])

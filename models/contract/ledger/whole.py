@@ -89,22 +89,24 @@ class WholeLedger(Ledger, WholeContract):
         self.stands_since[entry] = moment
 
     @action
-    def consume(self, who: Consumer) -> None:
+    def consume(self, consumer: Consumer) -> None:
         """A consumer comes to its queues, with new windows."""
         moment = self.moment
-        super().consume(who)
-        self.came_last_at = ite(who == self.reader, moment, self.came_last_at)
-        self.windows_set_at = ite(who == self.reader, moment, self.windows_set_at)
-        self._stirs_the_pool(self.channel[who], moment)
-        self.used_at = self.used_at.map(lambda q, old: ite(self.subscribed[who, q], moment, old))
+        super().consume(consumer)
+        self.came_last_at = ite(consumer == self.reader, moment, self.came_last_at)
+        self.windows_set_at = ite(consumer == self.reader, moment, self.windows_set_at)
+        self._stirs_the_pool(self.channel[consumer], moment)
+        self.used_at = self.used_at.map(
+            lambda q, old: ite(self.subscribed[consumer, q], moment, old)
+        )
 
     @action
     def set_credit(
-        self, who: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
+        self, consumer: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
     ) -> None:
         """A consumer has other windows."""
-        super().set_credit(who, limited, limit, byte_limited, byte_limit)
-        self.windows_set_at = ite(who == self.reader, self.moment, self.windows_set_at)
+        super().set_credit(consumer, limited, limit, byte_limited, byte_limit)
+        self.windows_set_at = ite(consumer == self.reader, self.moment, self.windows_set_at)
         self._something_happened()
 
     @action
@@ -167,12 +169,12 @@ class WholeLedger(Ledger, WholeContract):
         self._something_happened()
 
     @action
-    def leave(self, who: Consumer) -> None:
+    def leave(self, consumer: Consumer) -> None:
         """A consumer is dismissed, since its queue goes."""
-        is_it = (who == self.reader) & self.there
+        is_it = (consumer == self.reader) & self.there
         self.dismissed_at = ite(is_it, self.moment, self.dismissed_at)
-        super().leave(who)
-        self._leaves(who == self.reader)
+        super().leave(consumer)
+        self._leaves(consumer == self.reader)
 
     def _goes_with_everything(self, queue: Queue) -> None:
         self.gone_at[queue] = ite(self.gone_at[queue] == 0, self.moment, self.gone_at[queue])
@@ -197,39 +199,39 @@ class WholeLedger(Ledger, WholeContract):
     # What the broker's actions and reports write.
 
     @action
-    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver_by_rank(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is given to a consumer of lower rank, on another channel than the reader's."""
-        lower, moment = self.rank[who] < self.rank[self.reader], self.moment
-        apart = self.channel[who] != self.channel[self.reader]
-        super().deliver_by_rank(who, entry, redelivered)
+        lower, moment = self.rank[consumer] < self.rank[self.reader], self.moment
+        apart = self.channel[consumer] != self.channel[self.reader]
+        super().deliver_by_rank(consumer, entry, redelivered)
         self.outranked_at[entry] = ite(lower & apart, moment, self.outranked_at[entry])
 
     @action
-    def get(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def get(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """A message is the answer of a get, which looks at no window of bytes or of a channel."""
         moment = self.moment
-        super().get(who, entry, redelivered)
-        self.has_asked = self.has_asked | (who == self.reader)
-        self._stirs_the_pool(self.channel[who], moment)
+        super().get(consumer, entry, redelivered)
+        self.has_asked = self.has_asked | (consumer == self.reader)
+        self._stirs_the_pool(self.channel[consumer], moment)
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """A get finds nothing at this time."""
-        super().get_nothing(who)
+        super().get_nothing(consumer)
         before = self.found_nothing_clock
-        self.found_nothing_clock = ite(who == self.reader, self.clock, before)
+        self.found_nothing_clock = ite(consumer == self.reader, self.clock, before)
 
     @action
-    def flush(self, who: Consumer) -> None:
+    def flush(self, consumer: Consumer) -> None:
         """The consumer that is flushed, perhaps the reader, has got all that it can be given."""
-        super().flush(who)
-        self.flushed = who == self.reader
+        super().flush(consumer)
+        self.flushed = consumer == self.reader
 
     @action
-    def consumer_closed(self, who: Consumer) -> None:
+    def consumer_closed(self, consumer: Consumer) -> None:
         """The reader is told that it has ended: it was dismissed, or closed by itself."""
-        super().consumer_closed(who)
-        is_it, closes = who == self.reader, ~self.is_dismissed() & (who == self.reader)
+        super().consumer_closed(consumer)
+        is_it, closes = consumer == self.reader, ~self.is_dismissed() & (consumer == self.reader)
         self.closed_at = ite(closes, self.moment, self.closed_at)
         self.closed_clock = ite(closes, self.clock, self.closed_clock)
         self.told_before = ite(is_it, self.told_at, self.told_before)
@@ -264,9 +266,9 @@ class WholeLedger(Ledger, WholeContract):
     def _drops(self, which: Callable[[Entry], Bool]) -> None:
         self.dropped = self.dropped.map(lambda e, old: old | (self.waits(e) & which(e)))
 
-    def _leaves_its_pool(self, who: Consumer, there: Bool) -> None:
-        self._stirs_the_pool(self.channel[who], self.moment)
-        super()._leaves_its_pool(who, there)
+    def _leaves_its_pool(self, consumer: Consumer, there: Bool) -> None:
+        self._stirs_the_pool(self.channel[consumer], self.moment)
+        super()._leaves_its_pool(consumer, there)
 
     def _stirs_the_pool(self, which: Channel, moment: Int) -> None:
         is_its = which == self.channel[self.reader]
@@ -280,18 +282,18 @@ class WholeLedger(Ledger, WholeContract):
         self.out[entry] = False
         self.stands_since[entry] = moment
 
-    def _is_given(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        keeps = self.mode[who] == Mode.ACKNOWLEDGE
+    def _is_given(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
+        keeps = self.mode[consumer] == Mode.ACKNOWLEDGE
         self.out[entry] = keeps
         self.settled_at[entry] = ite(keeps, self.settled_at[entry], self.moment)
-        super()._is_given(who, entry, redelivered)
+        super()._is_given(consumer, entry, redelivered)
 
-    def _is_seen(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
-        by_reader = who == self.reader
+    def _is_seen(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
+        by_reader = consumer == self.reader
         self.seen_clock[entry] = ite(by_reader, self.clock, self.seen_clock[entry])
         stands, stood = self.stands_since[entry], self.stood_since[entry]
         self.stood_since[entry] = ite(by_reader, stands, stood)
-        super()._is_seen(who, entry, redelivered)
+        super()._is_seen(consumer, entry, redelivered)
 
     def _something_happened(self) -> None:
         self.at_rest_by_size = self.flushed = self.all_ended = self.parked = False

@@ -190,7 +190,9 @@ class WholeLedgerLinks(WholeLedger):
         return implies(there & ~self.survives[e], self.is_undisturbed(e))
 
     @invariant("what-fills-no-window-holds-nothing")
-    def holds_nothing(self, who: Consumer) -> Bool:
+    def holds_nothing(self, consumer: Consumer) -> Bool:
         """Only a consumer that acknowledges holds messages, and no window is negative."""
-        idle = implies(self.mode[who] != Mode.ACKNOWLEDGE, self.unsettled[who] == 0)
-        return idle & (self.byte_limit[who] >= 0) & (self.byte_pool[self.channel[who]] >= 0)
+        idle = implies(self.mode[consumer] != Mode.ACKNOWLEDGE, self.unsettled[consumer] == 0)
+        return (
+            idle & (self.byte_limit[consumer] >= 0) & (self.byte_pool[self.channel[consumer]] >= 0)
+        )

@@ -203,10 +203,14 @@ class WholeLedgerTurns(WholeLedgerLinks):
         They do not for certain if the reader never fills a window of bytes, and large messages are
         sent into idle windows.
         """
-        who, at = self.reader, self.channel[self.reader]
-        counts = (self.limited[who], self.limit[who], self.unsettled[who])
+        reader, at = self.reader, self.channel[self.reader]
+        counts = (self.limited[reader], self.limit[reader], self.unsettled[reader])
         pooled = (self.pooled[at], self.pool[at], self.in_pool[at])
-        in_bytes = (self.byte_limited[who], self.byte_limit[who], self.unsettled_bytes[who])
+        in_bytes = (
+            self.byte_limited[reader],
+            self.byte_limit[reader],
+            self.unsettled_bytes[reader],
+        )
         bytes_pooled = (self.byte_pooled[at], self.byte_pool[at], self.bytes_in_pool[at])
         unclear = ~self.fills() & self.when_idle & (in_bytes[0] | bytes_pooled[0])
         return (

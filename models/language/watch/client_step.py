@@ -38,13 +38,13 @@ class ClientStep(msgspec.Struct, frozen=True):
         return isinstance(self.operation, Acknowledge | Reject | Release)
 
     def settlement(
-        self, held: Mapping[str, Holder], at: Mapping[str, int], who: Mapping[Holder, int]
+        self, held: Mapping[str, Holder], at: Mapping[str, int], index: Mapping[Holder, int]
     ) -> tuple[Taken, ...]:
         """Return the model step that settles a message; `held` gives the holder of each."""
         if not self.settles or self.settled is None or self.settled not in held:
             return ()
         action = "release" if isinstance(self.operation, Release) else "acknowledge"
-        return (Taken(action, (who[held[self.settled]], at[self.settled])),)
+        return (Taken(action, (index[held[self.settled]], at[self.settled])),)
 
     def detail(self, name: str) -> Hashable:
         """Return a plain field of the operation or its message, or the type of the operation."""

@@ -189,7 +189,7 @@ class EntryInvariants(StateOfEntries):
         )
 
     @invariant(ABSENT, by=(OWN_OR_LOST,))
-    def absent_concerns_nobody(self) -> Bool:
+    def absent_concerns_no_thread(self) -> Bool:
         """No thread works on an entry before it arrives."""
         return forall(
             Entry, lambda e: implies(self.state[e] == State.ABSENT, ~self.was_sent[e])

@@ -103,106 +103,106 @@ class NodeList(NodeListInvariants):
     # Removals.
 
     @step(Removing.NOTHING, Removing.LETS_GO)
-    def mark(self, who: Remover, n: Node) -> None:
+    def mark(self, remover: Remover, n: Node) -> None:
         """One remover marks a node, and is told that it did."""
         require((self.appending[n] == Appending.IS_DONE) & ~self.deleted[n])
         self.deleted[n] = True
-        self.told[who, n] = True
-        self.marked_by[n] = who
+        self.told[remover, n] = True
+        self.marked_by[n] = remover
         self.throughout = self.throughout.map(lambda _, m, old: old & (m != n))
-        self.target[who] = n
+        self.target[remover] = n
 
     @step(Removing.LETS_GO, Removing.COUNTS)
-    def let_go(self, who: Remover) -> None:
+    def let_go(self, remover: Remover) -> None:
         """The remover clears the reference of the node, which may stay linked for long."""
-        self.refers[self.target[who]] = False
+        self.refers[self.target[remover]] = False
 
     @step(Removing.COUNTS, Removing.NOTHING)
-    def count_out(self, who: Remover) -> None:
+    def count_out(self, remover: Remover) -> None:
         """The node is subtracted from the size."""
-        self.counted[self.target[who]] = False
+        self.counted[self.target[remover]] = False
         self.size -= 1
 
     # Walks.
 
     @step(Walking.RESTS, Walking.READS)
-    def begin(self, who: Walker, start: Node) -> None:
+    def begin(self, walker: Walker, start: Node) -> None:
         """A walk begins at the head, or at another linked node where an earlier one stopped."""
         require(self.linked[start])
-        self.at[who] = start
+        self.at[walker] = start
         self.throughout = self.throughout.map(
-            lambda w, n, old: ite(w == who, self.is_live(n) & self.before(start, n), old)
+            lambda w, n, old: ite(w == walker, self.is_live(n) & self.before(start, n), old)
         )
-        self.returned = self.returned.map(lambda w, _, old: old & (w != who))
+        self.returned = self.returned.map(lambda w, _, old: old & (w != walker))
 
     @step(Walking.READS, Walking.LOOKS)
-    def read(self, who: Walker) -> None:
+    def read(self, walker: Walker) -> None:
         """The walk reads the link of its node."""
-        require(self.has_next[self.at[who]])
-        self.following[who] = self.next[self.at[who]]
+        require(self.has_next[self.at[walker]])
+        self.following[walker] = self.next[self.at[walker]]
 
     @step(Walking.READS, Walking.HAS_ENDED)
-    def end(self, who: Walker) -> None:
+    def end(self, walker: Walker) -> None:
         """The walk ends: its node has no link."""
-        require(~self.has_next[self.at[who]])
+        require(~self.has_next[self.at[walker]])
 
     @step(Walking.LOOKS, Walking.FOUND)
-    def find(self, who: Walker) -> None:
+    def find(self, walker: Walker) -> None:
         """The following node is not marked."""
-        require(~self.deleted[self.following[who]])
-        self.saw_marked[who] = self.deleted[self.following[who]]
+        require(~self.deleted[self.following[walker]])
+        self.saw_marked[walker] = self.deleted[self.following[walker]]
 
     @step(Walking.LOOKS, Walking.READS_BEYOND)
-    def find_marked(self, who: Walker) -> None:
+    def find_marked(self, walker: Walker) -> None:
         """The following node is marked."""
-        require(self.deleted[self.following[who]])
+        require(self.deleted[self.following[walker]])
 
     @step(Walking.READS_BEYOND, Walking.UNLINKS)
-    def read_beyond(self, who: Walker) -> None:
+    def read_beyond(self, walker: Walker) -> None:
         """The walk reads the link of the marked node."""
-        require(self.has_next[self.following[who]])
-        self.beyond[who] = self.next[self.following[who]]
+        require(self.has_next[self.following[walker]])
+        self.beyond[walker] = self.next[self.following[walker]]
 
     @step(Walking.READS_BEYOND, Walking.HAS_ENDED)
-    def end_at_a_marked(self, who: Walker) -> None:
+    def end_at_a_marked(self, walker: Walker) -> None:
         """The marked node is the last, which stays linked: others append to it."""
-        require(~self.has_next[self.following[who]])
+        require(~self.has_next[self.following[walker]])
 
     @step(Walking.UNLINKS, Walking.READS)
-    def unlink(self, who: Walker) -> None:
+    def unlink(self, walker: Walker) -> None:
         """The link skips the marked node if it is as it was read; then it is read again."""
-        at = self.at[who]
-        same = self.next[at] == self.following[who]
-        self.next[at] = ite(same, self.beyond[who], self.next[at])
+        at = self.at[walker]
+        same = self.next[at] == self.following[walker]
+        self.next[at] = ite(same, self.beyond[walker], self.next[at])
 
     @step(Walking.FOUND, Walking.READS)
-    def give(self, who: Walker) -> None:
+    def give(self, walker: Walker) -> None:
         """The found node has a reference and is returned."""
-        found = self.following[who]
+        found = self.following[walker]
         require(self.refers[found])
-        self.twice[who] = self.twice[who] | self.returned[who, found]
-        self.gave_nothing[who] |= ~self.refers[found]
-        self.returned[who, found] = True
-        self.at[who] = found
+        self.twice[walker] = self.twice[walker] | self.returned[walker, found]
+        self.gave_nothing[walker] |= ~self.refers[found]
+        self.returned[walker, found] = True
+        self.at[walker] = found
 
     @step(Walking.FOUND, Walking.READS)
-    def pass_by(self, who: Walker) -> None:
+    def pass_by(self, walker: Walker) -> None:
         """The found node has been marked since, and has no reference any more."""
-        require(~self.refers[self.following[who]])
-        self.at[who] = self.following[who]
+        require(~self.refers[self.following[walker]])
+        self.at[walker] = self.following[walker]
 
     @step(Walking.HAS_ENDED, Walking.RESTS)
-    def rest(self, who: Walker) -> None:
+    def rest(self, walker: Walker) -> None:
         """The walk is over; there may be another."""
 
     @leads_to("each-walk-ends", fair=_WALKS)
-    def walk_ends(self, who: Walker) -> tuple[Bool, Bool]:
+    def walk_ends(self, walker: Walker) -> tuple[Bool, Bool]:
         """A walk ends under fairness of its own steps alone, if appends do not go on for ever.
 
         Either it goes on to a later node, or it looks at a later one beside its node. Removals
         meanwhile make a node marked, or take its reference.
         """
-        at, following, phase = self.at[who], self.following[who], self.walking[who]
+        at, following, phase = self.at[walker], self.following[walker], self.walking[walker]
         looked_at = ite(phase == Walking.READS, self.next[at], following)
 
         def linked(members: Callable[[Node], Bool]) -> Part:
@@ -219,8 +219,8 @@ class NodeList(NodeListInvariants):
             phase == Walking.READS,
             phase == Walking.LOOKS,
             phase == Walking.READS_BEYOND,
-            lowered_by=dict.fromkeys(_WALKS, lambda w: w == who),
-            pending=self.walks(who),
+            lowered_by=dict.fromkeys(_WALKS, lambda w: w == walker),
+            pending=self.walks(walker),
             words="the nodes ahead of the walk, those unmarked, those with a reference, and those "
             "not yet looked at beside its node; then its steps there",
         )
@@ -260,14 +260,16 @@ class NodeList(NodeListInvariants):
         return others_have & ~self.linked[n], self.appending[n] == Appending.IS_DONE
 
     @leads_to("each-removal-ends", fair=("let_go", "count_out"))
-    def removal_ends(self, who: Remover) -> tuple[Bool, Bool]:
+    def removal_ends(self, remover: Remover) -> tuple[Bool, Bool]:
         """A remover clears the reference of its marked node and subtracts it from the size."""
         ranked(
-            self.removing[who] == Removing.LETS_GO,
-            lowered_by={"let_go": lambda w: w == who, "count_out": lambda w: w == who},
+            self.removing[remover] == Removing.LETS_GO,
+            lowered_by={"let_go": lambda w: w == remover, "count_out": lambda w: w == remover},
             words="the two steps that are left",
         )
-        return self.removing[who] != Removing.NOTHING, self.removing[who] == Removing.NOTHING
+        return self.removing[remover] != Removing.NOTHING, self.removing[
+            remover
+        ] == Removing.NOTHING
 
 
 NodeList.equivalent_mutants = """

@@ -23,7 +23,7 @@ KNOWN = "threads-know-linked-nodes"
 APPENDED = "what-is-appended-was-not-there"
 WALK = "what-a-walk-read-passes-nothing-live"
 UNMARKED = "what-is-returned-was-not-marked"
-ONE = "of-several-who-remove-one-did"
+ONE = "of-several-that-remove-one-did"
 SIZE = "the-size-is-what-is-there"
 
 
@@ -161,8 +161,8 @@ class NodeListInvariants(StateOfNodeList):
 
         The last node stays linked until another one is appended (QPID-7593).
         """
-        who = self.marked_by[n]
-        lets_go = (self.removing[who] == Removing.LETS_GO) & (self.target[who] == n)
+        remover = self.marked_by[n]
+        lets_go = (self.removing[remover] == Removing.LETS_GO) & (self.target[remover] == n)
         return implies(self.deleted[n] & self.refers[n], lets_go)
 
     @invariant("what-is-live-refers-to-something", by=(APPENDED, SIZE))
@@ -188,8 +188,8 @@ class NodeListInvariants(StateOfNodeList):
 
         def holds(n: Node) -> Bool:
             is_done = self.appending[n] == Appending.IS_DONE
-            who = self.marked_by[n]
-            leaves = (self.removing[who] != Removing.NOTHING) & (self.target[who] == n)
+            remover = self.marked_by[n]
+            leaves = (self.removing[remover] != Removing.NOTHING) & (self.target[remover] == n)
             return implies(self.is_live(n) & is_done, self.counted[n]) & implies(
                 self.counted[n] & self.deleted[n], leaves
             )

@@ -69,7 +69,7 @@ class StateOfNodeList(Model):
     """The list, what threads have read of it, and what walks must return and have returned."""
 
     head: Node
-    nobody: Remover
+    no_remover: Remover
     before: Order[Node]
 
     linked: Map[Node, Bool]
@@ -124,7 +124,7 @@ class StateOfNodeList(Model):
         self.removing.fill(Removing.NOTHING)
         self.target.fill(self.head)
         self.told.fill(False)
-        self.marked_by.fill(self.nobody)
+        self.marked_by.fill(self.no_remover)
         self.walking.fill(Walking.RESTS)
         self.at.fill(self.head)
         self.following.fill(self.head)

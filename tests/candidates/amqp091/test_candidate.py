@@ -492,10 +492,10 @@ def test_a_channel_that_the_broker_closes_is_an_internal_error_until_the_next_re
 def test_a_broker_that_cannot_be_reached_again_is_a_crash(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = Address.parse(f"amqp091://127.0.0.1:{unused_port()}/", "amqp091")
+    unused = Address.parse(f"amqp091://127.0.0.1:{unused_port()}/", "amqp091")
     candidate = client.candidate
     with monkeypatch.context() as moved:
-        moved.setattr(candidate, "_address", nobody)
+        moved.setattr(candidate, "_address", unused)
         candidate._pool.control.sock.shutdown(socket.SHUT_RDWR)
         assert client.error(Reset()) == "crashed"
         assert client.error(Drain()) == "refused"

@@ -26,9 +26,9 @@ class Impatient(PointerQueue):
         self.status[entry] = self.status[self.head]
 
     @invariant("no-entry-is-held")
-    def nobody_holds(self, who: Subscription, e: Entry) -> Bool:
+    def no_consumer_holds(self, consumer: Subscription, e: Entry) -> Bool:
         """Wrong after a delivery."""
-        return ~self.holds[who, e]
+        return ~self.holds[consumer, e]
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_explore_shows_the_shortest_way_to_a_broken_invariant() -> None:
     result = run_explore("impatient")
     assert result.exit_code == 1
     assert "  broken: no-entry-is-held, after 3 steps and no fewer" in result.output
-    assert "    3. deliver(who=subscription0, entry=entry1)" in result.output
+    assert "    3. deliver(consumer=subscription0, entry=entry1)" in result.output
 
 
 def test_a_search_that_ends_early_is_not_green() -> None:

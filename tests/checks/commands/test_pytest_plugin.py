@@ -22,7 +22,7 @@ from broken_candidates import Stack
 
 
 class Counted(Stack):
-    """Notes each time that it is asked who it is: equally often in each run of the gate."""
+    """Notes each time that it is asked for its name: equally often in each run of the gate."""
 
     def hello(self):
         with open("runs", "a") as file:

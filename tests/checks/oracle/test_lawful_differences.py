@@ -188,8 +188,8 @@ def test_a_browser_may_see_what_is_on_its_way_to_an_automatic_consumer(
     modes: tuple[ConsumeMode, ...] = ("automatic", "browse")
     claims = replace(CLAIMS, event_order="per_consumer", modes=modes, browser_sees=sees)
     events = [
-        Delivered(delivery=f"d{n}", consumer=who, queue="q", message=of, redelivered=False)
-        for n, (who, of) in enumerate((("c", "low"), ("c", "high"), ("b", "low")))
+        Delivered(delivery=f"d{n}", consumer=consumer, queue="q", message=of, redelivered=False)
+        for n, (consumer, of) in enumerate((("c", "low"), ("c", "high"), ("b", "low")))
     ]
     steps: list[tuple[Operation, Answer]] = [
         (Declare(queue="q", order=Priority(3)), OK),
@@ -211,8 +211,8 @@ def test_a_browser_may_pass_what_is_on_its_way_back(*, rests: bool) -> None:
         CLAIMS, event_order="per_consumer", close="each", release_position=position, purge=False
     )
     given = [
-        Delivered(delivery=f"d{n}", consumer=who, queue="q", message=of, redelivered=n > 1)
-        for n, (who, of) in enumerate(
+        Delivered(delivery=f"d{n}", consumer=consumer, queue="q", message=of, redelivered=n > 1)
+        for n, (consumer, of) in enumerate(
             (("c0", "m0"), ("c0", "m1"), ("c1", "m1"), ("b", "m1"), ("b", "m0"))
         )
     ]

@@ -288,18 +288,18 @@ class Naive:
                     span.fixed[len(span.operations) - 1] = len(span.events)
                     mode = "acknowledge"
                 else:
-                    who = self.bindings.element_of(event.consumer)
+                    consumer = self.bindings.element_of(event.consumer)
                     channel = self.bindings.consumers[event.consumer].channel
-                    mode = MODES[self.bindings.frame.rows[_row("mode")][who]]
+                    mode = MODES[self.bindings.frame.rows[_row("mode")][consumer]]
                     name = "browse" if mode == "browse" else "deliver"
-                    told = (name, (who, entry, int(event.redelivered)))
-                    at, floor = len(span.operations), floors.get(who, 0)
-                    span.events.append(Happened(len(span.events), who, told, at, floor))
+                    told = (name, (consumer, entry, int(event.redelivered)))
+                    at, floor = len(span.operations), floors.get(consumer, 0)
+                    span.events.append(Happened(len(span.events), consumer, told, at, floor))
                 if mode == "acknowledge":
                     held[event.delivery] = (entry, channel)
             self._forget(operation, held)
-            for who in self._told_all(operation):
-                floors[who] = len(span.operations)
+            for consumer in self._told_all(operation):
+                floors[consumer] = len(span.operations)
             if isinstance(operation, Drain):
                 yield span
                 span, floors = Span(), {}
@@ -319,12 +319,12 @@ class Naive:
             case Acknowledge(delivery=delivery) | Release(delivery=delivery) if delivery in held:
                 return name_of(operation), (held[delivery][0],)
             case Get(queue=queue, channel=channel, mode=mode):
-                who = bindings.getters[queue, channel, mode].element
+                getter = bindings.getters[queue, channel, mode].element
                 for event in answer.events:
                     if isinstance(event, Delivered) and event.consumer is None:
                         entry = bindings.messages[event.message]
-                        return "get", (who, entry, int(event.redelivered))
-                return "get_nothing", (who,)
+                        return "get", (getter, entry, int(event.redelivered))
+                return "get_nothing", (getter,)
             case _:
                 return None
 

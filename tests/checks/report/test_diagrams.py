@@ -219,8 +219,8 @@ def test_what_cannot_be_followed_says_why() -> None:
     assert len(diagram_of(found(*steps)).rows) == 5
     old = msgspec.structs.replace(found(*steps), claims=None)
     assert "before answers were recorded" in content_of(old).reason
-    nobody = found(declare(), settle("release", "m0"))
-    assert content_of(nobody).reason == "step 2 settles a message that is not held"
+    unused = found(declare(), settle("release", "m0"))
+    assert content_of(unused).reason == "step 2 settles a message that is not held"
 
 
 def test_an_error_of_ours_costs_no_more_than_the_rest_of_one_drawing(

@@ -158,7 +158,7 @@ def test_a_candidate_that_ends_its_process_is_a_finding_with_a_trace() -> None:
 # The processes alone.
 
 
-def nobody(_what: str, _operations: int) -> None:
+def unheard(_what: str, _operations: int) -> None:
     """Be told, and do nothing."""
 
 
@@ -178,7 +178,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
         return number * number
 
     with WorkerPool(work, 4, 2) as apart:
-        assert list(apart.results(nobody, always)) == [0, 1, 4, 9]
+        assert list(apart.results(unheard, always)) == [0, 1, 4, 9]
 
 
 def test_nothing_begins_that_may_not() -> None:
@@ -187,7 +187,7 @@ def test_nothing_begins_that_may_not() -> None:
 
     left = [True, True, False]
     with WorkerPool(work, 4, 1) as apart:
-        assert list(apart.results(nobody, lambda: left.pop(0))) == [0, 1]
+        assert list(apart.results(unheard, lambda: left.pop(0))) == [0, 1]
 
 
 def test_those_at_work_stop_when_they_are_asked_to() -> None:
@@ -230,7 +230,7 @@ def lost_by(act: Callable[[], object], **limits: Any) -> Lost:
         return number
 
     with WorkerPool(work, 3, 1, **limits) as pool:
-        before, lost, after = pool.results(nobody, always)
+        before, lost, after = pool.results(unheard, always)
     assert (before, after) == (0, 2)
     assert isinstance(lost, Lost)
     assert lost.task == 1
@@ -278,7 +278,7 @@ def test_a_worker_that_outlives_the_cap_is_ended(monkeypatch: pytest.MonkeyPatch
         time.sleep(600)
 
     with WorkerPool(work, 1, 1, time.monotonic() + 0.1) as pool:
-        [lost] = pool.results(nobody, always)
+        [lost] = pool.results(unheard, always)
     assert isinstance(lost, Lost)
     assert lost.late
 
@@ -290,7 +290,7 @@ def test_the_end_of_what_a_worker_prints_is_kept() -> None:
         sys.stdout.write("the last line\n")
 
     with WorkerPool(work, 1, 1) as pool:
-        list(pool.results(nobody, always))
+        list(pool.results(unheard, always))
     assert pool.printed.endswith("the last line\n")
     assert len(pool.printed) <= worker_pool.PRINTED_BYTES_MAX
 
@@ -300,7 +300,7 @@ def test_what_is_raised_in_a_worker_is_raised_where_its_result_is_awaited() -> N
         raise ValueError("ours")
 
     with WorkerPool(work, 1, 1) as pool, pytest.raises(ValueError, match="ours"):
-        list(pool.results(nobody, always))
+        list(pool.results(unheard, always))
     assert not multiprocessing.active_children()
 
 
@@ -309,7 +309,7 @@ def test_workers_at_rest_clean_up_when_the_pool_ends(tmp_path: Path) -> None:
         """Do nothing."""
 
     with WorkerPool(work, 1, 1, at_end=(tmp_path / "cleaned").touch) as pool:
-        list(pool.results(nobody, always))
+        list(pool.results(unheard, always))
         assert not (tmp_path / "cleaned").exists()
     assert (tmp_path / "cleaned").exists()
 
@@ -324,8 +324,8 @@ def test_a_pool_that_ends_before_another_cleans_up_too(
         """Do nothing."""
 
     with WorkerPool(work, 1, 1, at_end=(tmp_path / "cleaned").touch) as first:
-        list(first.results(nobody, always))
+        list(first.results(unheard, always))
         with WorkerPool(work, 1, 1) as other:
-            list(other.results(nobody, always))
+            list(other.results(unheard, always))
             first.__exit__(None, None, None)
             assert (tmp_path / "cleaned").exists()

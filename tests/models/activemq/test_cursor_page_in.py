@@ -11,7 +11,7 @@ from brokerproof.models.activemq.cursor_defects import (
     DropsAndRemembers,
     ForgetsItsSize,
     GivesTheNewPage,
-    GivesToWhoHasLeft,
+    GivesToConsumersThatLeft,
     LeavesThePosition,
     LooksForRoomAfterwards,
     NeverClears,
@@ -65,13 +65,13 @@ class ForgetsNoPosition(CursorPageIn):
     """Removes the entry that it stands at, and goes on from there."""
 
     @action
-    def acknowledge(self, who: Consumer, m: Message) -> None:
+    def acknowledge(self, consumer: Consumer, m: Message) -> None:
         """A consumer is done with a message."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._leaves_the_order(m)
         self.stored[m] = False
         self.paged[m] = False
-        self.holds[who, m] = False
+        self.holds[consumer, m] = False
 
 
 class CachesAgainTooSoon(CursorPageIn):
@@ -109,23 +109,23 @@ class ReturnsInNoOrder(CursorPageIn):
     """Returns a message, and does not say behind which others."""
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._leaves_the_order(m)
         self.returned[m] = True
-        self.holds[who, m] = False
+        self.holds[consumer, m] = False
 
 
 class ReturnsWhatOthersHold(CursorPageIn):
     """Returns a message that another consumer has."""
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message."""
         require(self.is_held(m))
         self._return(lambda n: n == m)
-        self.holds[who, m] = False
+        self.holds[consumer, m] = False
 
 
 def test_it_is_proved_for_any_number_of_messages_and_any_window() -> None:
@@ -169,7 +169,7 @@ def test_four_messages_with_room_for_two_keep_all_of_it_and_the_counts() -> None
         (PassesWithoutRoom, IN_TURN, 14),
         (CallsOldDuplicate, FRESH, 3),
         (CallsOldDuplicate, IN_TURN, 8),
-        (GivesToWhoHasLeft, OWNED, 5),
+        (GivesToConsumersThatLeft, OWNED, 5),
         (TrustsTheAudit, APART, 5),
         (TrustsTheAudit, ONCE, 8),
         (StandsTooFar, PLACED, 3),
@@ -194,7 +194,7 @@ def test_each_fault_is_found_in_the_fewest_steps(
     [
         (PassesWithoutRoom, PLACED),
         (CallsOldDuplicate, FRESH),
-        (GivesToWhoHasLeft, OWNED),
+        (GivesToConsumersThatLeft, OWNED),
         (TrustsTheAudit, APART),
         (StandsTooFar, PLACED),
         (DropsAndRemembers, FRESH),
@@ -216,7 +216,7 @@ def test_the_proof_loses_what_a_fault_breaks(model: type[Model], broken: str) ->
     [
         (PassesWithoutRoom, {PLACED}),
         (CallsOldDuplicate, {FRESH}),
-        (GivesToWhoHasLeft, {OWNED}),
+        (GivesToConsumersThatLeft, {OWNED}),
         (ForgetsItsSize, {"pending-moves"}),
         (TrustsTheAudit, {APART, IN_ORDER, "in_batch-moves"}),
         (StandsTooFar, {PLACED}),

@@ -10,7 +10,7 @@ from brokerproof.models.activemq.cursor_defects import (
     CallsOldDuplicate,
     CountsDuplicates,
     ForgetsItsSize,
-    GivesToWhoHasLeft,
+    GivesToConsumersThatLeft,
     PassesWithoutRoom,
     SchedulesNoOther,
     of,
@@ -61,10 +61,10 @@ class WakesAtNoConsumer(CursorProgress):
     """A new consumer does not wake the queue."""
 
     @action
-    def attach(self, who: Consumer) -> None:
+    def attach(self, consumer: Consumer) -> None:
         """A consumer comes."""
         woken = self.woken
-        super().attach(who)
+        super().attach(consumer)
         self.woken = woken
 
 
@@ -72,10 +72,10 @@ class WakesAtNoReturn(CursorProgress):
     """A returned message does not wake the queue (AMQ-2483)."""
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message."""
         woken = self.woken
-        super().release(who, m)
+        super().release(consumer, m)
         self.woken = woken
 
 
@@ -133,9 +133,9 @@ class LooksAtTheEndAlone(CursorProgress):
 class GivesOneAtATime(CursorProgress):
     """Gives nothing while any consumer holds a message."""
 
-    def may_be_given(self, who: Consumer) -> Bool:
+    def may_be_given(self, consumer: Consumer) -> Bool:
         """No message is held."""
-        return super().may_be_given(who) & ~exists(Message, self.is_held)
+        return super().may_be_given(consumer) & ~exists(Message, self.is_held)
 
 
 class StopsAtDuplicates(CursorProgress):
@@ -194,7 +194,7 @@ def test_so_it_is_where_duplicates_without_room_end_a_pass() -> None:
     [
         (of(PassesWithoutRoom, among=CursorProgress), IS_GIVEN, scope(2, capacity=1)),
         (of(CallsOldDuplicate, among=CursorProgress), IS_GIVEN, scope(2)),
-        (of(GivesToWhoHasLeft, among=CursorProgress), IS_GIVEN, scope(2, consumers=2)),
+        (of(GivesToConsumersThatLeft, among=CursorProgress), IS_GIVEN, scope(2, consumers=2)),
         (of(ForgetsItsSize, among=CursorProgress), IS_GIVEN, scope(2)),
         (SchedulesNoOther, IS_READ, scope(2)),
         (CountsDuplicates, IS_GIVEN, scope(2)),

@@ -66,13 +66,13 @@ class ReturnsAtTheFront(CursorQueue):
     """Returns a message before those that were returned earlier."""
 
     @action
-    def release(self, who: Consumer, m: Message) -> None:
+    def release(self, consumer: Consumer, m: Message) -> None:
         """A consumer returns a message."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._leaves_the_order(m)
         self.sooner = self.sooner.map(lambda n, k, old: old | ((n == m) & self.returned[k]))
         self.returned[m] = True
-        self.holds[who, m] = False
+        self.holds[consumer, m] = False
 
 
 class ReturningRemembering(ReturnsAtTheFront, Remembering):
@@ -83,9 +83,9 @@ class LosesWhatTheChannelHeld(CursorQueue):
     """Drops the messages of a closing channel, instead of returning them."""
 
     @action
-    def return_at_close(self, who: Consumer, m: Message) -> None:
+    def return_at_close(self, consumer: Consumer, m: Message) -> None:
         """A message is dropped."""
-        require(self.holds[who, m])
+        require(self.holds[consumer, m])
         self._ends(m)
 
 
@@ -110,10 +110,10 @@ class ClosesAfterOne(ClosesTooSoon):
     """Closes at once, or returns the first message that a channel has, and closes at once then."""
 
     @action
-    def close_after_one(self, who: Consumer, m: Message) -> None:
+    def close_after_one(self, consumer: Consumer, m: Message) -> None:
         """A channel returns the message that was delivered first, and then all others at once."""
-        self.return_at_close(who, m)
-        self.close(self.channel[who])
+        self.return_at_close(consumer, m)
+        self.close(self.channel[consumer])
 
 
 class ClosesAfterAny(ClosesAfterOne):
@@ -233,13 +233,13 @@ class DownRemembering(AnswersWhileDown, Remembering):
 class GivesToAnybody(CursorQueue):
     """Gives to consumers that have left."""
 
-    def is_served(self, who: Consumer) -> Bool:
+    def is_served(self, consumer: Consumer) -> Bool:
         """Whether the consumer may be given something."""
-        return ~self.paused[who]
+        return ~self.paused[consumer]
 
-    def may_be_given(self, who: Consumer) -> Bool:
+    def may_be_given(self, consumer: Consumer) -> Bool:
         """Whether the queue gives to the consumer: to any."""
-        return self.is_served(who)
+        return self.is_served(consumer)
 
 
 class AnybodyRemembering(GivesToAnybody, Remembering):
@@ -371,7 +371,7 @@ def closing_after_one(concrete: type[ClosesAfterOne]) -> Refinement:
         families={},
         abstraction={},
         witnesses=same
-        | {"close_after_one": lambda queue, who, _m: does("close", queue.channel[who])},
+        | {"close_after_one": lambda queue, consumer, _m: does("close", queue.channel[consumer])},
     )
 
 

@@ -50,18 +50,18 @@ class Unchecked(Contract):
     """Lets a get find nothing while something is there."""
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """Find nothing, whatever there is."""
-        require(self.mode[who] == Mode.ACKNOWLEDGE)
+        require(self.mode[consumer] == Mode.ACKNOWLEDGE)
 
 
 class Mislabelled(Contract):
     """Calls the promise of a get by another name."""
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """Find nothing, where there is nothing."""
-        require(forall(Entry, lambda f: ~self.there_for(who, f)), "quiescence")
+        require(forall(Entry, lambda f: ~self.there_for(consumer, f)), "quiescence")
 
 
 # The promises by name.

@@ -60,7 +60,7 @@ def test_the_theorem_is_about_runs_in_which_something_happens(
 class Overtaking(HistoryOfContract):
     """A contract that lets messages overtake each other."""
 
-    def _requires_the_first(self, who: Consumer, entry: Entry) -> None:
+    def _requires_the_first(self, consumer: Consumer, entry: Entry) -> None:
         """Let any be given."""
 
 
@@ -92,7 +92,7 @@ class Vague(HistoryOfContract):
 class Generous(HoldsOfContract):
     """A contract that delivers acquired messages."""
 
-    def _requires_a_true_account(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def _requires_a_true_account(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """Deliver any message to any consumer."""
 
 

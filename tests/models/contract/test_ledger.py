@@ -45,10 +45,10 @@ EQUIVALENT = {
     ),
     *("deliver: fifo-order: without returns_to_place", "get: fifo-order: without returns_to_place"),
     # A browser holds no message, so its window is never partly full.
-    "browse: credit-not-exceeded: unsettled[who] <= limit[who]",
+    "browse: credit-not-exceeded: unsettled[consumer] <= limit[consumer]",
     "quiesce: browser-sees-all: (unsettled[c] + 1) < limit[c]",
     # What a browser was shown is behind its place, or may be repeated.
-    "browse: browser-once-by-priority: without behind[who, entry]",
+    "browse: browser-once-by-priority: without behind[consumer, entry]",
     # `credit-used` is only about consumers with a window.
     "quiesce: credit-used: without ~limited[c]",
 }
@@ -229,15 +229,15 @@ def test_each_weaker_guard_adds_such_a_step() -> None:
 class HasNone(LedgerOfContract):
     """No consumer ever has a message: for deliveries, gets and browsers alike."""
 
-    def is_with_somebody(self, f: Entry) -> Bool:  # noqa: ARG002
-        """Forget who has it."""
+    def is_held_or_settled(self, f: Entry) -> Bool:  # noqa: ARG002
+        """Forget its holder."""
         return FALSE
 
 
 class MissesNone(LedgerOfContract):
     """No message is ever the next one: for each order, for gets and for browsers."""
 
-    def is_missed(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def is_missed(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Let it wait."""
         return FALSE
 
@@ -245,7 +245,7 @@ class MissesNone(LedgerOfContract):
 class HasNoRoom(LedgerOfContract):
     """No window lets anything through, so no consumer is owed anything."""
 
-    def must_take(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def must_take(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Excuse the broker."""
         return FALSE
 
@@ -253,7 +253,7 @@ class HasNoRoom(LedgerOfContract):
 class HasRoom(LedgerOfContract):
     """Every window lets everything through."""
 
-    def has_messages_left(self, who: Consumer) -> Bool:  # noqa: ARG002
+    def has_messages_left(self, consumer: Consumer) -> Bool:  # noqa: ARG002
         """Let it through."""
         return TRUE
 
@@ -261,7 +261,7 @@ class HasRoom(LedgerOfContract):
 class NothingIsThere(LedgerOfContract):
     """No message is available to any consumer."""
 
-    def there_for(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def there_for(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """See none."""
         return FALSE
 
@@ -269,7 +269,7 @@ class NothingIsThere(LedgerOfContract):
 class TakesAny(LedgerOfContract):
     """Messages of all queues concern each consumer."""
 
-    def concerns(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def concerns(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Be concerned."""
         return TRUE
 

@@ -222,34 +222,34 @@ class Stingy(WholeContract):
 
     def _gives_back_credit(self, entry: Entry) -> None:
         super()._gives_back_credit(entry)
-        who = self.holder[entry]
-        self.unsettled_bytes[who] = self.unsettled_bytes[who] + self.size[entry]
+        consumer = self.holder[entry]
+        self.unsettled_bytes[consumer] = self.unsettled_bytes[consumer] + self.size[entry]
 
 
 class Impartial(WholeContract):
     """Knows no ranks."""
 
     @action
-    def deliver_by_rank(self, who: Consumer, entry: Entry, redelivered: Bool) -> None:
+    def deliver_by_rank(self, consumer: Consumer, entry: Entry, redelivered: Bool) -> None:
         """Deliver to any consumer."""
-        self.deliver(who, entry, redelivered)
+        self.deliver(consumer, entry, redelivered)
 
 
 class Hasty(WholeContract):
     """Lets no consumer wait at a message that does not fit."""
 
-    def waits_before(self, who: Consumer, f: Entry) -> Bool:
+    def waits_before(self, consumer: Consumer, f: Entry) -> Bool:
         """Whether something without an order is in the way."""
-        return ~self.has_room(who, f)
+        return ~self.has_room(consumer, f)
 
 
 class Mislabelled(WholeContract):
     """Calls the promise of a get by another name."""
 
     @action
-    def get_nothing(self, who: Consumer) -> None:
+    def get_nothing(self, consumer: Consumer) -> None:
         """Find nothing, where there is nothing."""
-        require(forall(Entry, lambda f: ~self.there_for(who, f)), "quiescence")
+        require(forall(Entry, lambda f: ~self.there_for(consumer, f)), "quiescence")
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ class Steady(WholeContract):
 
     @action
     def set_credit(
-        self, who: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
+        self, consumer: Consumer, limited: Bool, limit: Int, byte_limited: Bool, byte_limit: Int
     ) -> None:
         """Open a window, by one or for good."""
         require(~byte_limited & (byte_limit == 0) & (limit == 1))
-        super().set_credit(who, limited, limit, byte_limited, byte_limit)
+        super().set_credit(consumer, limited, limit, byte_limited, byte_limit)
 
     @action
     def set_pool(
@@ -295,8 +295,8 @@ class Steady(WholeContract):
 class Overfull(Steady):
     """Delivers regardless of the window."""
 
-    def _requires_room(self, who: Consumer, entry: Entry) -> None:
-        require(self.has_bytes_left(who, entry), "byte-credit-not-exceeded")
+    def _requires_room(self, consumer: Consumer, entry: Entry) -> None:
+        require(self.has_bytes_left(consumer, entry), "byte-credit-not-exceeded")
 
 
 class Destructive(Steady):

@@ -11,7 +11,7 @@ import pytest
 from brokerproof.models.contract.core_state import Consumer, Entry, Queue
 from brokerproof.models.contract.ledger.whole_promises import WholeLedgerOfContract
 from brokerproof.models.contract.whole import WholeContract
-from brokerproof.models.language import FALSE, TRUE, Bool, Int, invariant
+from brokerproof.models.language import FALSE, TRUE, Bool, invariant
 from brokerproof.models.language.attack.mutation_testing import (
     is_equivalent,
     promises_lost,
@@ -105,7 +105,7 @@ class NoTime(WholeLedgerOfContract):
 class AlwaysFits(WholeLedgerOfContract):
     """Windows of bytes let everything through."""
 
-    def fits_bytes(self, limited: Bool, limit: Int, held: Int, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def fits_bytes(self, *_: object) -> Bool:
         """Let it through."""
         return TRUE
 
@@ -113,7 +113,7 @@ class AlwaysFits(WholeLedgerOfContract):
 class MayAlwaysWait(WholeLedgerOfContract):
     """No consumer has room for certain, so none is owed anything."""
 
-    def must_take(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def must_take(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Excuse the broker."""
         return FALSE
 
@@ -121,7 +121,7 @@ class MayAlwaysWait(WholeLedgerOfContract):
 class HasPool(WholeLedgerOfContract):
     """A channel's windows let everything through."""
 
-    def has_pool_left(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def has_pool_left(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Let it through."""
         return TRUE
 
@@ -137,7 +137,7 @@ class StaysInPlace(WholeLedgerOfContract):
 class WaitsAnywhere(WholeLedgerOfContract):
     """A consumer may always be waiting at an earlier message."""
 
-    def waits_before(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def waits_before(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """Excuse the broker."""
         return TRUE
 
@@ -153,7 +153,7 @@ class IsUsed(WholeLedgerOfContract):
 class LeavesNothing(WholeLedgerOfContract):
     """Nothing is left for a consumer that closes by itself."""
 
-    def is_left_for(self, who: Consumer, f: Entry) -> Bool:  # noqa: ARG002
+    def is_left_for(self, consumer: Consumer, f: Entry) -> Bool:  # noqa: ARG002
         """See none."""
         return FALSE
 
@@ -161,7 +161,7 @@ class LeavesNothing(WholeLedgerOfContract):
 class TellsNone(WholeLedgerOfContract):
     """No consumer has to be told of anything."""
 
-    def must_be_told(self, who: Consumer) -> Bool:  # noqa: ARG002
+    def must_be_told(self, consumer: Consumer) -> Bool:  # noqa: ARG002
         """Keep silent."""
         return FALSE
 

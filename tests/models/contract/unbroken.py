@@ -29,12 +29,12 @@ _UNBROKEN: tuple[tuple[str, tuple[str, ...], dict[str, tuple[str, ...]]], ...] =
         _PUSHED,
         {
             "byte-credit-not-exceeded": (
-                "without (byte_limit[who] < size[entry])",
-                "byte_limit[who] <= size[entry]",
+                "without (byte_limit[consumer] < size[entry])",
+                "byte_limit[consumer] <= size[entry]",
             ),
             "channel-credit-not-exceeded": (
-                "without (byte_pool[channel[who]] < size[entry])",
-                "byte_pool[channel[who]] <= size[entry]",
+                "without (byte_pool[channel[consumer]] < size[entry])",
+                "byte_pool[channel[consumer]] <= size[entry]",
             ),
         },
     ),
@@ -74,24 +74,27 @@ _UNBROKEN: tuple[tuple[str, tuple[str, ...], dict[str, tuple[str, ...]]], ...] =
     (
         "What a browser was shown is behind its place, or may be repeated.",
         ("browse",),
-        {"browser-once-by-priority": ("without behind[who, entry]",)},
+        {"browser-once-by-priority": ("without behind[consumer, entry]",)},
     ),
     (
         "A browser fills no window.",
         ("browse",),
         {
-            "credit-not-exceeded": ("unsettled[who] <= limit[who]",),
+            "credit-not-exceeded": ("unsettled[consumer] <= limit[consumer]",),
             "byte-credit-not-exceeded": (
-                "without (byte_limit[who] < size[entry])",
-                "byte_limit[who] <= size[entry]",
-                "(byte_limit[who] + 1) < (unsettled_bytes[who] + size[entry])",
-                "without (0 = unsettled[who])",
+                "without (byte_limit[consumer] < size[entry])",
+                "byte_limit[consumer] <= size[entry]",
+                "(byte_limit[consumer] + 1) < (unsettled_bytes[consumer] + size[entry])",
+                "without (0 = unsettled[consumer])",
             ),
             "channel-credit-not-exceeded": (
-                "without (byte_pool[channel[who]] < size[entry])",
-                "byte_pool[channel[who]] <= size[entry]",
-                "in_pool[channel[who]] <= pool[channel[who]]",
-                "(byte_pool[channel[who]] + 1) < (bytes_in_pool[channel[who]] + size[entry])",
+                "without (byte_pool[channel[consumer]] < size[entry])",
+                "byte_pool[channel[consumer]] <= size[entry]",
+                "in_pool[channel[consumer]] <= pool[channel[consumer]]",
+                (
+                    "(byte_pool[channel[consumer]] + 1) < "
+                    "(bytes_in_pool[channel[consumer]] + size[entry])"
+                ),
             ),
         },
     ),
@@ -161,7 +164,7 @@ _UNBROKEN: tuple[tuple[str, tuple[str, ...], dict[str, tuple[str, ...]]], ...] =
         {
             "flush-delivers": (
                 "without ~(f = g)",
-                "without ~((BROWSE = mode[who]) & behind[who, g])",
+                "without ~((BROWSE = mode[consumer]) & behind[consumer, g])",
             )
         },
     ),
@@ -178,6 +181,6 @@ UNBROKEN = {
 
 NEARLY_THE_SAME = {
     *(name for name, reason in UNBROKEN.items() if reason == _UNBROKEN[0][0]),
-    "browse: byte-credit-not-exceeded: without (0 = unsettled[who])",
+    "browse: byte-credit-not-exceeded: without (0 = unsettled[consumer])",
 }
 """Those that are proved to forbid the same only where counters are what they count."""

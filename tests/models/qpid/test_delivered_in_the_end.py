@@ -49,10 +49,10 @@ class NeverPasses(PointerQueue):
     """A pointer need not move on from an entry that another subscription has."""
 
     @leads_to(IS_DELIVERED, fair=("look_back", "deliver"), by=DELIVERED_BY)
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """Without the fairness of `pass_over`."""
-        stated = super().wanted_is_delivered(who, m)
-        self.ranked_up_to(m, who, pass_over=lambda *_: FALSE)
+        stated = super().wanted_is_delivered(consumer, m)
+        self.ranked_up_to(m, consumer, pass_over=lambda *_: FALSE)
         return stated
 
 
@@ -60,30 +60,30 @@ class OneAtATime(PointerQueue):
     """A queue that delivers nothing while any entry is unsettled."""
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """No subscription holds an entry."""
         require(forall(Subscription, Entry, lambda c, e: ~self.holds[c, e]))
-        super().deliver(who, entry)
+        super().deliver(consumer, entry)
 
 
 class BeginsAgain(PointerQueue):
     """A queue that stutters for ever: a pointer goes back to the head and forward again."""
 
     @action
-    def begin_again(self, who: Subscription) -> None:
+    def begin_again(self, consumer: Subscription) -> None:
         """A pointer goes back to the head."""
-        require(self.active[who] & ~self.browser[who])
-        self.last_seen[who] = self.head
-        self.rewound[who] = False
+        require(self.active[consumer] & ~self.browser[consumer])
+        self.last_seen[consumer] = self.head
+        self.rewound[consumer] = False
 
 
 class ReturnsForEver(PointerQueue):
     """A client may take and return an entry in front for ever, and the property admits it."""
 
     @leads_to(IS_DELIVERED, fair=FAIR, by=DELIVERED_BY)
-    def wanted_is_delivered(self, who: Subscription, m: Entry) -> tuple[Bool, Bool]:
+    def wanted_is_delivered(self, consumer: Subscription, m: Entry) -> tuple[Bool, Bool]:
         """Without the limit on returns."""
-        stated = super().wanted_is_delivered(who, m)
+        stated = super().wanted_is_delivered(consumer, m)
         finitely(release=lambda *_: FALSE)
         return stated
 

@@ -30,33 +30,33 @@ class LookingAgain(ReleasedPointer):
         self.looks_again.fill(False)
 
     @action
-    def read_last(self, who: Seeker) -> None:
+    def read_last(self, seeker: Seeker) -> None:
         """A seeker that looks again reads nothing else before."""
-        require(~self.looks_again[who])
-        super().read_last(who)
+        require(~self.looks_again[seeker])
+        super().read_last(seeker)
 
     @action
-    def clear(self, who: Seeker) -> None:
+    def clear(self, seeker: Seeker) -> None:
         """The released entry is cleared, and the passed entry will be checked again."""
-        super().clear(who)
-        self.looks_again[who] = True
+        super().clear(seeker)
+        self.looks_again[seeker] = True
 
     @action
-    def see_nothing(self, who: Seeker) -> None:
+    def see_nothing(self, seeker: Seeker) -> None:
         """The passed entry is not available, so no release was missed."""
-        require(self.looks_again[who] & (self.status[self.chosen[who]] != Status.AVAILABLE))
-        self.looks_again[who] = False
+        require(self.looks_again[seeker] & (self.status[self.chosen[seeker]] != Status.AVAILABLE))
+        self.looks_again[seeker] = False
 
     @action
-    def look_again(self, who: Seeker, by: Opener) -> None:
+    def look_again(self, seeker: Seeker, by: Opener) -> None:
         """The passed entry is available: the place moves back to it, as if it were opened now.
 
         The loop is an opener's; which thread takes its steps makes no difference.
         """
-        require(self.looks_again[who] & (self.status[self.chosen[who]] == Status.AVAILABLE))
+        require(self.looks_again[seeker] & (self.status[self.chosen[seeker]] == Status.AVAILABLE))
         require(self.opening[by] == Opening.OPENS)
-        self.looks_again[who] = False
-        self.opened[by] = self.chosen[who]
+        self.looks_again[seeker] = False
+        self.opened[by] = self.chosen[seeker]
         self.opening[by] = Opening.READS
 
     def is_opened(self, e: Entry) -> Bool:
@@ -102,20 +102,20 @@ class Content(PairedPointer):
     """May leave the pair unchanged if the released entry is far enough back, as Qpid does."""
 
     @action
-    def leave_it(self, who: Opener) -> None:
+    def leave_it(self, opener: Opener) -> None:
         """The earlier released entry is before this one: no change."""
-        require(self.opening[who] == Opening.READS)
-        require(self.rewound & self.at_or_before(self.released, self.opened[who]))
-        self.opening[who] = Opening.OPENS
+        require(self.opening[opener] == Opening.READS)
+        require(self.rewound & self.at_or_before(self.released, self.opened[opener]))
+        self.opening[opener] = Opening.OPENS
 
 
 class Forgetful(PairedPointer):
     """A delivery moves the place beyond the next entry after it."""
 
     @action
-    def set(self, who: Seeker, following: Entry) -> None:
+    def set(self, seeker: Seeker, following: Entry) -> None:
         """Forget the next entry."""
-        super().set(who, following)
+        super().set(seeker, following)
         self.rewound = False
 
 

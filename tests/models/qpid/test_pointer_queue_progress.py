@@ -46,19 +46,19 @@ def one_by_one(plain: PlainReading, state: State, channel: int) -> Iterator[Stat
     ]
     for order in itertools.permutations(held):
         after = state
-        for who, entry in order:
-            assert plain.enabled("release", after, (who, entry))
-            after = plain.step("release", after, (who, entry))
+        for consumer, entry in order:
+            assert plain.enabled("release", after, (consumer, entry))
+            after = plain.step("release", after, (consumer, entry))
         if plain.enabled("unsubscribe", after, (channel,)):
             after = plain.step("unsubscribe", after, (channel,))
         yield after
 
 
-def without_pointers_of(plain: PlainReading, state: State, who: int) -> State:
+def without_pointers_of(plain: PlainReading, state: State, consumer: int) -> State:
     """Return the state without the pointers of one that has left: it begins anew."""
     pointers = ("released", "rewound")
     return tuple(
-        0 if cell.symbol.name in pointers and cell.indices == (who,) else value
+        0 if cell.symbol.name in pointers and cell.indices == (consumer,) else value
         for cell, value in zip(plain.cells, state, strict=True)
     )
 

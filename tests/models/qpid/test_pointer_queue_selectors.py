@@ -18,26 +18,26 @@ class Sated(SelectingQueue):
     """A pointer passes an available entry, wanted or not."""
 
     @action
-    def pass_over(self, who: Subscription, entry: Entry) -> None:
+    def pass_over(self, consumer: Subscription, entry: Entry) -> None:
         """The pointer moves over its candidate, whatever that is."""
-        require(self.active[who])
-        require(self.candidate(who, entry))
-        self.last_seen[who] = entry
-        self.rewound[who] = False
+        require(self.active[consumer])
+        require(self.candidate(consumer, entry))
+        self.last_seen[consumer] = entry
+        self.rewound[consumer] = False
 
 
 class Indifferent(SelectingQueue):
     """A subscription receives an unwanted entry, which need not be its first."""
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """Anything available is acquired, from anywhere."""
-        require(self.active[who] & ~self.browser[who])
+        require(self.active[consumer] & ~self.browser[consumer])
         require(self.status[entry] == Status.AVAILABLE)
         require(self.only_arrival(entry))
         self.status[entry] = Status.ACQUIRED
-        self.holds[who, entry] = True
-        self._move_to(who, entry)
+        self.holds[consumer, entry] = True
+        self._move_to(consumer, entry)
 
 
 def test_the_queue_with_selectors_is_proved_for_any_size() -> None:

@@ -17,38 +17,40 @@ class TakesWhatIsHeld(PointerQueue):
     """Gives an acquired entry to another subscription as well."""
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """The candidate need not be available."""
-        require(self.active[who] & ~self.browser[who])
-        require(self.candidate(who, entry) & self.only_arrival(entry))
+        require(self.active[consumer] & ~self.browser[consumer])
+        require(self.candidate(consumer, entry) & self.only_arrival(entry))
         require(self.in_list(entry))
         self.status[entry] = Status.ACQUIRED
-        self.holds[who, entry] = True
-        self._move_to(who, entry)
+        self.holds[consumer, entry] = True
+        self._move_to(consumer, entry)
 
 
-class ForgetsWhoIsPast(PointerQueue):
+class ForgetsWhatIsPast(PointerQueue):
     """A return takes back only the place of the subscription that returned the entry."""
 
     @action
-    def release(self, who: Subscription, entry: Entry) -> None:
+    def release(self, consumer: Subscription, entry: Entry) -> None:
         """Others that are past the entry stay where they are."""
-        rewound, released = self.rewound[who], self.released[who]
+        rewound, released = self.rewound[consumer], self.released[consumer]
         earlier = ~rewound | self.before(entry, released)
-        require(self.holds[who, entry])
+        require(self.holds[consumer, entry])
         self.status[entry] = Status.AVAILABLE
-        self.holds[who, entry] = False
-        self.released[who] = ite(earlier, entry, released)
-        self.rewound[who] = True
+        self.holds[consumer, entry] = False
+        self.released[consumer] = ite(earlier, entry, released)
+        self.rewound[consumer] = True
 
 
 class GoesBackOnlyFromBeyond(PointerQueue):
     """Looks at a released entry only if the place is beyond it, not at it (B-01/QPID-5877)."""
 
-    def candidate(self, who: Subscription, e: Entry) -> Bool:
-        """Whether e is the next entry of `who`."""
-        back = self.rewound[who] & self.before(self.released[who], self.last_seen[who])
-        return ite(back, self.released[who] == e, self.follows(self.last_seen[who], e))
+    def candidate(self, consumer: Subscription, e: Entry) -> Bool:
+        """Whether e is the next entry of the consumer."""
+        back = self.rewound[consumer] & self.before(
+            self.released[consumer], self.last_seen[consumer]
+        )
+        return ite(back, self.released[consumer] == e, self.follows(self.last_seen[consumer], e))
 
 
 class TakesBrowsersBack(PointerQueue):
@@ -63,7 +65,7 @@ class TakesBrowsersBack(PointerQueue):
     ("model", "broken"),
     [
         (TakesWhatIsHeld, "held-is-acquired"),
-        (ForgetsWhoIsPast, "pointer-passes-nothing-of-interest"),
+        (ForgetsWhatIsPast, "pointer-passes-nothing-of-interest"),
         (GoesBackOnlyFromBeyond, "candidate-is-first"),
         (TakesBrowsersBack, "browser-shown-once-in-order"),
     ],

@@ -19,45 +19,48 @@ from brokerproof.models.qpid.pointer_queue_progress import Channel
 from brokerproof.models.qpid.pull_queue import Listed, PullQueue
 from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 
-LISTS = "who-is-subscribed-is-in-a-list"
+LISTS = "a-subscription-is-in-a-list"
 
 
 class StaysListed(PullQueue):
     """Leaves, and stays in its list."""
 
     @action
-    def unsubscribe(self, who: Subscription) -> None:
+    def unsubscribe(self, consumer: Subscription) -> None:
         """A consumer leaves."""
-        require(self.active[who])
-        self.active[who] = False
+        require(self.active[consumer])
+        self.active[consumer] = False
 
 
-class NotifiesWhoHasNoRoom(PullQueue):
+class NotifiesWithoutRoom(PullQueue):
     """Notifies a consumer whether or not it is interested."""
 
     @action
-    def notify(self, who: Subscription) -> None:
+    def notify(self, consumer: Subscription) -> None:
         """A consumer is notified of work."""
-        require(self.is_listed(who, Listed.INTERESTED) | self.is_listed(who, Listed.NOT_INTERESTED))
-        self._moves(who, Listed.NOTIFIED)
+        require(
+            self.is_listed(consumer, Listed.INTERESTED)
+            | self.is_listed(consumer, Listed.NOT_INTERESTED)
+        )
+        self._moves(consumer, Listed.NOTIFIED)
 
 
 class TakesBrowsersForOthers(PullQueue):
     """Lists a browser that has room among the interested."""
 
     @action
-    def want(self, who: Subscription) -> None:
+    def want(self, consumer: Subscription) -> None:
         """A consumer has room."""
-        require(self.is_listed(who, Listed.NOT_INTERESTED))
-        self._moves(who, Listed.INTERESTED)
+        require(self.is_listed(consumer, Listed.NOT_INTERESTED))
+        self._moves(consumer, Listed.INTERESTED)
 
 
-class KeepsWhoLeaves(PullQueue):
+class KeepsWhatLeaves(PullQueue):
     """A consumer that moves stays ahead of the same others."""
 
-    def _moves(self, who: Subscription, to: Listed) -> None:
-        self.was_listed[who] = self.listed[who]
-        self.listed[who] = to
+    def _moves(self, consumer: Subscription, to: Listed) -> None:
+        self.was_listed[consumer] = self.listed[consumer]
+        self.listed[consumer] = to
 
 
 def unproved(bound: Bound, *actions: str) -> set[tuple[str, str]]:
@@ -90,9 +93,9 @@ def test_two_consumers_and_a_message_keep_all_of_it() -> None:
     ("model", "broken"),
     [
         (StaysListed, LISTS),
-        (NotifiesWhoHasNoRoom, "each-move-is-a-row-of-the-table"),
+        (NotifiesWithoutRoom, "each-move-is-a-row-of-the-table"),
         (TakesBrowsersForOthers, "each-is-where-it-belongs"),
-        (KeepsWhoLeaves, "each-list-is-in-one-order"),
+        (KeepsWhatLeaves, "each-list-is-in-one-order"),
     ],
 )
 def test_each_rule_of_the_lists_is_needed(model: type[Model], broken: str) -> None:

@@ -37,7 +37,7 @@ OF_THE_WHOLE = (
 class ForgetsSelectors(RemovingQueue):
     """Gives every subscription every entry."""
 
-    def is_wanted(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002
+    def is_wanted(self, consumer: Subscription, e: Entry) -> Bool:  # noqa: ARG002
         """Whether the subscription wants the entry."""
         return TRUE
 
@@ -71,50 +71,52 @@ class SkipsEntries(RemovingQueue):
     """Gives an entry that is not the next one for its consumer."""
 
     @action
-    def deliver(self, who: Subscription, entry: Entry) -> None:
+    def deliver(self, consumer: Subscription, entry: Entry) -> None:
         """Give an entry from anywhere."""
-        require(self.is_consumer(who) & ~self.browser[who] & self.has_room(who, entry))
-        require(self.can_have(who, entry) & ~self.is_over(entry) & self.only_arrival(entry))
-        self._move_to(who, entry)
-        self._sends(who, entry)
+        require(
+            self.is_consumer(consumer) & ~self.browser[consumer] & self.has_room(consumer, entry)
+        )
+        require(self.can_have(consumer, entry) & ~self.is_over(entry) & self.only_arrival(entry))
+        self._move_to(consumer, entry)
+        self._sends(consumer, entry)
 
 
 class CountsOwnMessagesOnly(RemovingQueue):
     """Looks neither at bytes nor at the window of the channel."""
 
-    def has_room(self, who: Subscription, e: Entry) -> Bool:  # noqa: ARG002
+    def has_room(self, consumer: Subscription, e: Entry) -> Bool:  # noqa: ARG002
         """Whether the consumer's window of messages lets the entry through."""
-        return ~self.limited[who] | (self.unsettled[who] < self.limit[who])
+        return ~self.limited[consumer] | (self.unsettled[consumer] < self.limit[consumer])
 
 
 class EndsAFlushAtOnce(RemovingQueue):
     """Reports the end of a flush before all is given."""
 
     @action
-    def flush(self, who: Subscription) -> None:
+    def flush(self, consumer: Subscription) -> None:
         """Say so."""
-        require(self.is_consumer(who))
+        require(self.is_consumer(consumer))
 
 
 class ClosesBeforeTheTail(RemovingQueue):
     """Closes an auto-close consumer that still has a candidate."""
 
     @action
-    def close_itself(self, who: Subscription) -> None:
+    def close_itself(self, consumer: Subscription) -> None:
         """Close it."""
-        require(self.nothing_arrives() & self.closes_itself[who])
-        self.unsubscribe(who)
+        require(self.nothing_arrives() & self.closes_itself[consumer])
+        self.unsubscribe(consumer)
 
 
 class ClosesAnyConsumer(RemovingQueue):
     """Closes a consumer at the tail that did not ask for it."""
 
     @action
-    def close_itself(self, who: Subscription) -> None:
+    def close_itself(self, consumer: Subscription) -> None:
         """Close it."""
-        least(self.before, lambda e: self.is_ahead(who, e))
-        require(self.nothing_arrives() & self.is_at_the_tail(who))
-        self.unsubscribe(who)
+        least(self.before, lambda e: self.is_ahead(consumer, e))
+        require(self.nothing_arrives() & self.is_at_the_tail(consumer))
+        self.unsubscribe(consumer)
 
 
 class LooksWheneverItLikes(RemovingQueue):
@@ -139,9 +141,9 @@ class LetsAnyoneIn(RemovingQueue):
     """Registers a consumer beside others, and in a queue that is gone."""
 
     @action
-    def subscribe(self, who: Subscription) -> None:
+    def subscribe(self, consumer: Subscription) -> None:
         """Register it."""
-        super(RemovingQueue, self).subscribe(who)
+        super(RemovingQueue, self).subscribe(consumer)
 
 
 class TakesWhatComesTooLate(RemovingQueue):

@@ -44,9 +44,9 @@ class RestsBesideQ3(PagingQueue):
         require(self.has_none(Place.Q4) & self.nothing_is_offered())
 
     @action
-    def find_nothing(self, who: Consumer) -> None:
+    def find_nothing(self, consumer: Consumer) -> None:
         """A get finds nothing in q4."""
-        del who
+        del consumer
         require(self.has_none(Place.Q4) & self.nothing_is_offered())
 
 
@@ -153,9 +153,9 @@ class AnswersWhileDown(PagingQueue):
     """Tells a get that there is no message while the node is down."""
 
     @action
-    def find_nothing(self, who: Consumer) -> None:
+    def find_nothing(self, consumer: Consumer) -> None:
         """A get finds q4 and q3 empty."""
-        del who
+        del consumer
         require(self.has_none(Place.Q4, Place.Q3) & self.nothing_is_offered())
 
 

@@ -61,7 +61,7 @@ class NotesWhatIsWritten(PagingSyncs):
         self.index_known[m] = self.asks[m]
 
 
-class NotesWhatNobodyAskedFor(PagingSyncs):
+class NotesMoreThanWasAsked(PagingSyncs):
     """Notes the sync of a message without a waiting confirm."""
 
     @action
@@ -93,7 +93,7 @@ class KeepsWhatIsConfirmed(PagingSyncs):
         self.unconfirmed = unconfirmed
 
 
-class TellsNobody(PagingSyncs):
+class TellsNone(PagingSyncs):
     """Drops safe messages, and confirms none."""
 
     def _records(self, is_it: Callable[[Message], Bool]) -> None:
@@ -208,10 +208,10 @@ def test_every_unconfirmed_message_is_confirmed_or_forgotten_in_the_end() -> Non
         (ConfirmsThePosition, SURVIVES, 5),
         (NotesWhatIsWritten, KNOWN, 1),
         (NotesWhatIsWritten, SURVIVES, 6),
-        (NotesWhatNobodyAskedFor, WAITING, 3),
+        (NotesMoreThanWasAsked, WAITING, 3),
         (LooksOnlyWhenIndexed, WAITING, 4),
         (KeepsWhatIsConfirmed, NEVER_BOTH, 3),
-        (TellsNobody, ASKED, 3),
+        (TellsNone, ASKED, 3),
         (ConfirmsAnewWhatReturns, NEVER_BOTH, 5),
         (SaysNothingOfWhatIsRemoved, WILL_BE, 2),
         (IgnoresWhatIsPending, SURVIVES, 6),

@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """What is declared: of the queue, and of those who take from it."""
+    """What is declared: of the queue, and of those that take from it."""
 
     levels: int
     durable: bool

@@ -65,7 +65,7 @@ def goes_to_the_best(election: ExclusiveElection) -> None:
     assert elected(election, "a3 b c2 d2 -a -c -x -d -b e") == "aaaacddb.e"
     election.remove("e")
     assert elected(election, "a127 b127 -a -b") == "abb."
-    assert elected(election, "c127 d127 e -e -d") == "cdddc", "who was outdone is elected again"
+    assert elected(election, "c127 d127 e -e -d") == "cdddc", "an outdone consumer is elected again"
 
 
 class InTurn(ExclusiveElection):

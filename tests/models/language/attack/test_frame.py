@@ -123,7 +123,7 @@ def test_a_wrong_start_above_or_below_is_no_refinement() -> None:
         return found.within(system)
 
     below = begun(bound.concrete, "initially: active: true instead of false")
-    assert bound.broken_by(below) == ("consuming initially", "who-is-subscribed-is-in-a-list")
+    assert bound.broken_by(below) == ("consuming initially", "a-subscription-is-in-a-list")
     above = begun(trace(Contract), "initially: consuming: true instead of false")
     assert bound.broken_above(above) == ("consuming initially",)
     assert bound.broken_by(bound.concrete) == bound.broken_above(trace(Contract)) == ()

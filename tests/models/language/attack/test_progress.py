@@ -56,7 +56,7 @@ class Door(Model):
         require(self.rang[guest] & ~self.is_in[guest])
         self.is_in[guest] = True
 
-    @invariant("who-is-in-has-rung")
+    @invariant("each-visitor-inside-has-rung")
     def has_rung(self) -> Bool:
         """Every visitor who is in has rung."""
         return forall(Guest, lambda guest: implies(self.is_in[guest], self.rang[guest]))

@@ -45,7 +45,7 @@ class Line(Model):
     shut: Map[Ticket, Bool]
 
     @initial
-    def nobody(self) -> None:
+    def none_of_them(self) -> None:
         """Nothing is drawn, and no ticket is void."""
         self.drawn.fill(False)
         self.shut.fill(False)
@@ -76,7 +76,7 @@ class Line(Model):
         )
 
     @invariant("no-void-ticket-is-drawn")
-    def closed_to_nobody(self) -> Bool:
+    def closed_to_none(self) -> Bool:
         """No void ticket is drawn."""
         return forall(Ticket, lambda t: ~(self.drawn[t] & self.shut[t]))
 
@@ -115,7 +115,7 @@ class Shop(Model):
     drawn: Map[Ticket, Bool]
 
     @initial
-    def nobody(self) -> None:
+    def none_of_them(self) -> None:
         """Nothing is drawn."""
         self.drawn.fill(False)
 

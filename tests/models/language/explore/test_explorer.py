@@ -78,9 +78,9 @@ class Hopeful(PointerQueue):
         return forall(
             Subscription,
             Entry,
-            lambda who, e: implies(
-                (self.status[e] == Status.AVAILABLE) & self.active[who],
-                self.before(self.last_seen[who], e),
+            lambda consumer, e: implies(
+                (self.status[e] == Status.AVAILABLE) & self.active[consumer],
+                self.before(self.last_seen[consumer], e),
             ),
         )
 
@@ -139,13 +139,13 @@ def test_a_trace_shows_what_each_step_changes() -> None:
         "    arriving: none",
         "1. append(entry=entry1)",
         "    status[entry1]: ABSENT -> AVAILABLE",
-        "2. subscribe(who=subscription0)",
+        "2. subscribe(consumer=subscription0)",
         "    active[subscription0]: false -> true",
-        "3. deliver(who=subscription0, entry=entry1)",
+        "3. deliver(consumer=subscription0, entry=entry1)",
         "    status[entry1]: AVAILABLE -> ACQUIRED",
         "    holds[subscription0, entry1]: false -> true",
         "    last_seen[subscription0]: entry0 -> entry1",
-        "4. release(who=subscription0, entry=entry1)",
+        "4. release(consumer=subscription0, entry=entry1)",
         "    status[entry1]: ACQUIRED -> AVAILABLE",
         "    holds[subscription0, entry1]: true -> false",
         "    rewound[subscription0]: false -> true",

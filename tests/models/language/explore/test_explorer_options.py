@@ -66,7 +66,9 @@ def test_a_state_without_a_successor_is_found_where_that_is_asked_for(engine: En
 
 def test_a_trace_as_itf_has_maps_tuples_and_whole_numbers() -> None:
     state: dict[str, Value] = {"up[a]": True, "up[b]": False, "near[a, b]": 3, "here": "RED"}
-    text = itf([Step("", {}, state), Step("go", {"who": "a"}, state)], model="m", description="d")
+    text = itf(
+        [Step("", {}, state), Step("go", {"consumer": "a"}, state)], model="m", description="d"
+    )
     document = json.loads(text)
     assert document["#meta"]["format"] == "ITF"
     assert document["vars"] == ["up", "near", "here"]
@@ -74,7 +76,7 @@ def test_a_trace_as_itf_has_maps_tuples_and_whole_numbers() -> None:
     assert first["up"] == {"#map": [["a", True], ["b", False]]}
     assert first["near"] == {"#map": [[{"#tup": ["a", "b"]}, {"#bigint": "3"}]]}
     assert first["here"] == "RED"
-    assert second["#meta"] == {"index": 1, "action": "go", "arguments": {"who": "a"}}
+    assert second["#meta"] == {"index": 1, "action": "go", "arguments": {"consumer": "a"}}
 
 
 @pytest.fixture

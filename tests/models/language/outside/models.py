@@ -102,7 +102,7 @@ class Peterson(Model):
         """Never both work."""
         return ~((self.at[p] == At.WORKS) & (self.at[other(p)] == At.WORKS))
 
-    @leads_to("who-asks-works", fair=("give_way", "enter", "leave"))
+    @leads_to("a-process-that-asks-works", fair=("give_way", "enter", "leave"))
     def works(self, p: Process) -> tuple[Bool, Bool]:
         """A process that asks works in the end."""
         waits = self.at[p] == At.WAITS

@@ -59,11 +59,11 @@ class Forgetful(PointerQueue):
     """A release that sends no subscription back."""
 
     @action
-    def release(self, who: Subscription, entry: Entry) -> None:
+    def release(self, consumer: Subscription, entry: Entry) -> None:
         """The entry returns to its place, and pointers stay where they are."""
-        require(self.holds[who, entry])
+        require(self.holds[consumer, entry])
         self.status[entry] = Status.AVAILABLE
-        self.holds[who, entry] = False
+        self.holds[consumer, entry] = False
 
 
 def test_without_the_rewind_a_pointer_passes_what_came_back() -> None:

@@ -75,7 +75,7 @@ class Row(Model):
         require(forall(Guest, lambda f: ~(self.waits[f] & self.before(f, g))))
         self.waits[g] = False
 
-    @invariant("who-waits-came")
+    @invariant("a-waiting-guest-came")
     def came_first(self, g: Guest) -> Bool:
         """No guest waits without having come."""
         return ~self.waits[g] | self.came[g]

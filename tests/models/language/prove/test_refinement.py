@@ -111,11 +111,11 @@ def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
 
 
 def test_a_wrong_witness_is_refuted() -> None:
-    def silent(_queue: RememberingPullQueue, _who: Subscription, _entry: Entry) -> Witness:
+    def silent(_queue: RememberingPullQueue, _consumer: Subscription, _entry: Entry) -> Witness:
         return stutters()
 
-    def unflagged(_queue: RememberingPullQueue, who: Subscription, entry: Entry) -> Witness:
-        return does("deliver", who, entry, FALSE)
+    def unflagged(_queue: RememberingPullQueue, consumer: Subscription, entry: Entry) -> Witness:
+        return does("deliver", consumer, entry, FALSE)
 
     wrong = dict(GOOD.witnesses) | {
         "release": silent,
@@ -172,9 +172,9 @@ class Hasty(PullQueue):
         """Say so at any time."""
 
     @action
-    def find_nothing(self, who: Subscription) -> None:
+    def find_nothing(self, consumer: Subscription) -> None:
         """Say so although there may be a candidate."""
-        require(self.active[who] & ~self.browser[who])
+        require(self.active[consumer] & ~self.browser[consumer])
 
 
 class HastyRemembering(Hasty, RememberingPullQueue):
@@ -185,11 +185,11 @@ class WithoutLeast(PullQueue):
     """A queue that may have something ahead and yet no first thing ahead."""
 
     @action
-    def find_nothing(self, who: Subscription) -> None:
+    def find_nothing(self, consumer: Subscription) -> None:
         """There is no candidate."""
         require(self.nothing_arrives())
-        require(self.active[who] & ~self.browser[who])
-        require(forall(Entry, lambda e: ~self.candidate(who, e)))
+        require(self.active[consumer] & ~self.browser[consumer])
+        require(forall(Entry, lambda e: ~self.candidate(consumer, e)))
 
 
 class WithoutLeastRemembering(WithoutLeast, RememberingPullQueue):
@@ -245,10 +245,10 @@ def test_history_that_hinders_a_step_is_refused() -> None:
         """A history that forbids a second release of a message."""
 
         @action
-        def release(self, who: Subscription, entry: Entry) -> None:
+        def release(self, consumer: Subscription, entry: Entry) -> None:
             """Release it once at most."""
             require(self.origin[entry] == contract.Origin.PUBLISHED)
-            super().release(who, entry)
+            super().release(consumer, entry)
 
     class StartingElsewhere(RememberingPullQueue):
         """A history that begins with a queue that is not the concrete one's."""
@@ -337,7 +337,9 @@ def test_a_close_must_move_back_the_pointers_past_what_its_channel_held() -> Non
 
 @pytest.mark.thorough
 def test_a_step_that_its_assumption_excludes_is_told() -> None:
-    never = Assumption("that no consumer subscribes", lambda queue, who: queue.active[who])
+    never = Assumption(
+        "that no consumer subscribes", lambda queue, consumer: queue.active[consumer]
+    )
     assumptions = {**GOOD.assumptions, "subscribe": never}
     found = refuted(dataclasses.replace(GOOD, assumptions=assumptions), "subscribe")
     assert set(found) == {("subscribe", "it can happen")}

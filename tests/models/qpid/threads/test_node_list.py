@@ -24,7 +24,7 @@ THROUGHOUT = "what-is-there-throughout-is-returned"
 def scope(nodes: int, removers: int = 1, walkers: int = 1) -> Scope:
     """Return a scope of so many nodes besides the head, in the order in which they are numbered."""
     sizes: dict[type[Term], int] = {Node: nodes + 1, Remover: removers, Walker: walkers}
-    return Scope(sizes, range(-1, nodes + 1), {"nobody": 0, "head": 0})
+    return Scope(sizes, range(-1, nodes + 1), {"no_remover": 0, "head": 0})
 
 
 def explored(model: type[Model], broken: str, nodes: int = 2, removers: int = 1) -> Exploration:
@@ -37,10 +37,10 @@ class UnlinksTheLast(NodeList):
     """Unlinks a marked node though nothing is behind it."""
 
     @action
-    def end_at_a_marked(self, who: Walker) -> None:
+    def end_at_a_marked(self, walker: Walker) -> None:
         """The link ends before it."""
-        super().end_at_a_marked(who)
-        self.has_next[self.at[who]] = False
+        super().end_at_a_marked(walker)
+        self.has_next[self.at[walker]] = False
 
 
 class LinksBlindly(NodeList):
@@ -61,71 +61,71 @@ class MarksAgain(NodeList):
     """Marks a node without a look whether it is."""
 
     @action
-    def mark(self, who: Remover, n: Node) -> None:
+    def mark(self, remover: Remover, n: Node) -> None:
         """A node is marked."""
-        require(self.removing[who] == Removing.NOTHING)
+        require(self.removing[remover] == Removing.NOTHING)
         require((self.appending[n] == Appending.IS_DONE) & (n != self.head))
         self.deleted[n] = True
-        self.told[who, n] = True
-        self.marked_by[n] = who
+        self.told[remover, n] = True
+        self.marked_by[n] = remover
         self.throughout = self.throughout.map(lambda _, m, old: old & (m != n))
-        self.target[who] = n
-        self.removing[who] = Removing.LETS_GO
+        self.target[remover] = n
+        self.removing[remover] = Removing.LETS_GO
 
 
 class ReturnsWhatIsMarked(NodeList):
     """Returns whatever follows (QPID-3219)."""
 
     @action
-    def find(self, who: Walker) -> None:
+    def find(self, walker: Walker) -> None:
         """The next node is found."""
-        require(self.walking[who] == Walking.LOOKS)
-        self.saw_marked[who] = self.deleted[self.following[who]]
-        self.walking[who] = Walking.FOUND
+        require(self.walking[walker] == Walking.LOOKS)
+        self.saw_marked[walker] = self.deleted[self.following[walker]]
+        self.walking[walker] = Walking.FOUND
 
 
 class ForgetsItsLink(NodeList):
     """An unlinked node clears its link, under the walks that stand on it."""
 
     @action
-    def unlink(self, who: Walker) -> None:
+    def unlink(self, walker: Walker) -> None:
         """The link goes past it."""
-        super().unlink(who)
-        self.has_next[self.following[who]] = False
+        super().unlink(walker)
+        self.has_next[self.following[walker]] = False
 
 
 class GoesOnBeyond(NodeList):
     """Goes on behind the unlinked node, without a look at the node before."""
 
     @action
-    def unlink(self, who: Walker) -> None:
+    def unlink(self, walker: Walker) -> None:
         """The node beyond is taken as found."""
-        super().unlink(who)
-        self.at[who] = self.beyond[who]
+        super().unlink(walker)
+        self.at[walker] = self.beyond[walker]
 
 
 class KeepsWhatItMarked(NodeList):
     """Unlinks marked nodes later, and keeps their elements until then (QPID-7593)."""
 
     @action
-    def let_go(self, who: Remover) -> None:
+    def let_go(self, remover: Remover) -> None:
         """The node keeps its element."""
-        require(self.removing[who] == Removing.LETS_GO)
-        self.removing[who] = Removing.COUNTS
+        require(self.removing[remover] == Removing.LETS_GO)
+        self.removing[remover] = Removing.COUNTS
 
 
 class GivesWithoutALook(NodeList):
     """Returns the found node, even if it was removed since (QPID-7514)."""
 
     @action
-    def give(self, who: Walker) -> None:
+    def give(self, walker: Walker) -> None:
         """The found node is returned."""
-        require(self.walking[who] == Walking.FOUND)
-        found = self.following[who]
-        self.gave_nothing[who] = self.gave_nothing[who] | ~self.refers[found]
-        self.returned[who, found] = True
-        self.at[who] = found
-        self.walking[who] = Walking.READS
+        require(self.walking[walker] == Walking.FOUND)
+        found = self.following[walker]
+        self.gave_nothing[walker] = self.gave_nothing[walker] | ~self.refers[found]
+        self.returned[walker, found] = True
+        self.at[walker] = found
+        self.walking[walker] = Walking.READS
 
 
 class TailStaysLinked(NodeList):
@@ -160,7 +160,7 @@ def test_two_nodes_and_three_threads_keep_all_of_it_and_the_size_is_the_count() 
     [
         (UnlinksTheLast, "where-no-link-is-nothing-is-behind", 2, 1),
         (LinksBlindly, "where-no-link-is-nothing-is-behind", 2, 1),
-        (MarksAgain, "of-several-who-remove-one-did", 1, 2),
+        (MarksAgain, "of-several-that-remove-one-did", 1, 2),
         (ReturnsWhatIsMarked, "what-is-returned-was-not-marked", 1, 1),
         (ForgetsItsLink, "where-no-link-is-nothing-is-behind", 2, 1),
         (GoesOnBeyond, THROUGHOUT, 2, 1),
@@ -189,24 +189,24 @@ class WaitsForOthers(NodeList):
     """A remover counts its node only if no other remover is at work."""
 
     @action
-    def count_out(self, who: Remover) -> None:
+    def count_out(self, remover: Remover) -> None:
         """The others are done."""
-        others = forall(Remover, lambda r: (r == who) | (self.removing[r] == Removing.NOTHING))
+        others = forall(Remover, lambda r: (r == remover) | (self.removing[r] == Removing.NOTHING))
         require(others)
-        super().count_out(who)
+        super().count_out(remover)
 
 
 class StartsOver(NodeList):
     """A walk starts at the head again after it has met a marked node."""
 
     @action
-    def unlink(self, who: Walker) -> None:
+    def unlink(self, walker: Walker) -> None:
         """The link skips the marked node."""
-        super().unlink(who)
-        self.at[who] = self.head
+        super().unlink(walker)
+        self.at[walker] = self.head
 
 
-class HelpsNobody(NodeList):
+class HelpsNone(NodeList):
     """An appender finds that the hint lags, and leaves it there."""
 
     @action
@@ -225,7 +225,7 @@ class HelpsNobody(NodeList):
         (NodeList, "the-last-append-ends", set()),
         (WaitsForOthers, "each-removal-ends", {(HELPED, None), (STEP, "mark")}),
         (StartsOver, "each-walk-ends", {(STEP, "unlink")}),
-        (HelpsNobody, "the-last-append-ends", {(STEP, "help")}),
+        (HelpsNone, "the-last-append-ends", {(STEP, "help")}),
     ],
 )
 def test_threads_end_with_any_number_of_others_and_need_their_own_steps_alone(

@@ -122,8 +122,8 @@ def tie_of(
     many = 1 + len(first) + len(added)
 
     def steps(thread: str, names: tuple[str, ...]) -> list[Taken]:
-        what, who, *target = thread.split()
-        number = names.index(who) if what == "add" else int(who)
+        what, actor, *target = thread.split()
+        number = names.index(actor) if what == "add" else int(actor)
         marks = [Taken("mark", (number, names.index(each))) for each in target]
         return [*marks, *steps_by(model, WAYS[what], number)]
 
@@ -146,7 +146,9 @@ def tie_of(
             judge=lambda _: (),
         ),
         model=model,
-        scope=Scope({Node: many, Remover: 2, Walker: 2}, range(many + 1), {"nobody": 0, "head": 0}),
+        scope=Scope(
+            {Node: many, Remover: 2, Walker: 2}, range(many + 1), {"no_remover": 0, "head": 0}
+        ),
         namings=namings,
         counts=lambda shared, _, cell, result: NONE if is_silent(shared, cell, result) else ONE,
         before=[

@@ -208,10 +208,10 @@ def names_of(model: type[Model]) -> set[str]:
     return {each.name for each in trace(model).actions}
 
 
-def steps_by(model: type[Model], names: Iterable[str], *who: int) -> list[Taken]:
+def steps_by(model: type[Model], names: Iterable[str], *actor: int) -> list[Taken]:
     """Return the actions with these names that the model has, with the first arguments given."""
     return [
-        Taken(each.name, (*who, *[ANY] * (len(each.parameters) - len(who))))
+        Taken(each.name, (*actor, *[ANY] * (len(each.parameters) - len(actor))))
         for each in trace(model).actions
         if each.name in names
     ]

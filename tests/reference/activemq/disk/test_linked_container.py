@@ -137,7 +137,7 @@ MISTAKES = {
         "self._last, self._before_last = before, links_before.previous",
         "pass",
     ),
-    "the last keeps who was before it": (
+    "the last keeps the one before it": (
         LinkedContainer,
         "remove",
         "self._before_last = before\n    self._data.release(key_item)",

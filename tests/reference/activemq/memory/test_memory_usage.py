@@ -338,7 +338,7 @@ def test_when_the_root_stops_so_do_all_below() -> None:
     root.stop()
     assert (log, child.is_stopped) == (["a"], True)
     root.set_limit(20)
-    assert child.limit == 5, "who has left follows no limit"
+    assert child.limit == 5, "a child that left follows no limit"
     child.decrease(5)
     assert (log, child.percent, root.used) == (["a"], 0, 0), "no waiter is told of anything now"
 

@@ -43,7 +43,7 @@ class Listener:
         self.log.append(f"{self.name} {old}-{new} of {self.usage.used}")
 
 
-def name_of(who: SpaceCallback | UsageListener) -> Hashable:
+def name_of(waiter: SpaceCallback | UsageListener) -> Hashable:
     """Set the name of the callback or listener."""
-    assert isinstance(who, Waiter | Listener)
-    return who.name
+    assert isinstance(waiter, Waiter | Listener)
+    return waiter.name

@@ -148,7 +148,7 @@ FAULTS = {
     "QCM-3: the lowest priority first": [
         Edit("qpid/pull/consumer_lists.py", "key=lambda pair: -pair[0]", "key=lambda pair: pair[0]")
     ],
-    "QCM-4: who leaves stays counted": [
+    "QCM-4: a consumer that leaves stays counted": [
         Edit("qpid/pull/consumer_lists.py", "            self.size.decrement_and_get()\n", "")
     ],
     "PULL-1: no consumer is told of what was returned": [
@@ -194,14 +194,14 @@ FAULTS = {
 """,
         )
     ],
-    "PULL-1: who wants no more hands nothing over": [
+    "PULL-1: a full consumer hands nothing over": [
         Edit(
             "qpid/pull/queue.py",
             "            if other.priority < highest or self._notify_consumer(other):\n",
             "            if other is not None:\n",
         )
     ],
-    "PULL-2: notified on who has looked in vain": [
+    "PULL-2: notified on a consumer that looked in vain": [
         Edit(
             "qpid/pull/queue.py",
             "        self.subscriptions.set_notified(consumer, False)\n        if",

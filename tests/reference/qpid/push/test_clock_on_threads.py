@@ -42,7 +42,7 @@ GET = Get(queue="q", channel="g")
 PASS = (Advance(seconds=1),)
 CASES = (
     Parallel(
-        "what is due goes back before one who is given something else",
+        "what is due goes back before a consumer that is given something else",
         (QUEUE, publish("a", 1), publish("b"), consume(1), publish("c")),
         (PASS, (Settle(how="release", message="b"),)),
     ),
@@ -67,7 +67,7 @@ CASES = (
         (PASS, (Settle(how="release", message="a"),), (publish("p"),)),
     ),
     Parallel(
-        "something becomes due while the last who wants it leaves, and while the queue is emptied",
+        "something becomes due while its last consumer leaves, and while the queue is emptied",
         (QUEUE, publish("a", 1), consume(1)),
         (PASS, (Cancel(consumer="c"),), (Purge(queue="q"),)),
     ),

@@ -25,9 +25,9 @@ SETTLED = Scene("what is told is acknowledged", ["deliver"], told="acknowledge")
 RETURNED = Scene("what is told is released", ["deliver"], told="release")
 SETTLED_AT_THE_END = Scene("acknowledged as the queue goes", ["acknowledge", "delete"])
 RETURNED_AT_THE_END = Scene("released as the queue goes", ["release", "delete"])
-SENT_AT_THE_END = Scene("who is leaving is sent it", ["deliver", "delete"], leaves=True)
+SENT_AT_THE_END = Scene("a leaving consumer is sent it", ["deliver", "delete"], leaves=True)
 DONE_AT_THE_END = Scene(
-    "who is leaving is sent it, and that settles it",
+    "a leaving consumer is sent it, and that settles it",
     ["deliver", "delete"],
     mode="automatic",
     leaves=True,
@@ -134,8 +134,8 @@ MISTAKES = {
         RETURNED,
         FORGOTTEN,
     ),
-    "who settles looks after a swap that failed": ((LOOKS_AFTER,), SETTLED, FORGOTTEN),
-    "who has sent it does not ask whether the queue goes": (
+    "the settler looks after a swap that failed": ((LOOKS_AFTER,), SETTLED, FORGOTTEN),
+    "the sender does not ask whether the queue goes": (
         (
             Edit(
                 "qpid/push/stealing.py",
@@ -146,7 +146,7 @@ MISTAKES = {
         SENT_AT_THE_END,
         LEFT,
     ),
-    "who has returned it does not ask whether the queue goes": (
+    "the returner does not ask whether the queue goes": (
         (
             Edit(
                 "qpid/push/stealing.py",
