@@ -47,7 +47,7 @@ HARMS = {
     FRESH: "lost for good",
     APART: "paged in twice",
     IN_TURN: "out of turn",
-    OWNED: "with nobody",
+    OWNED: "with no consumer",
 }
 """The name of an invariant's loss in the table."""
 
