@@ -68,10 +68,7 @@ def queries(
     )
     is_gone = {*at} - {each.message for each in after.entries if each.state != "dequeued"}
     gone = [number for message, number in at.items() if message in is_gone]
-    settles = [
-        *{subscriber for _, subscriber, each in seen if each.settles_when_sent},
-        len(index),
-    ]
+    settles = [*{subscriber for _, subscriber, each in seen if each.settles_when_sent}, len(index)]
     expiring = {each.message for view in (before, after) for each in view.entries if each.expires}
     if step.arrival and isinstance(step.operation, op.Publish) and step.operation.expires_s:
         expiring.add(step.arrival[0])
@@ -138,15 +135,10 @@ def _state(
     numbers = [HEAD, *(at[each.message] for each in view.entries)]
     for name, subscriber in zip(_names(view), view.subscriptions, strict=True):
         if subscriber.active:
-            active[index[name]], last_seen[index[name]] = (
-                True,
-                numbers[subscriber.last_seen],
-            )
+            own = index[name]
+            active[own], last_seen[own] = True, numbers[subscriber.last_seen]
             if subscriber.released is not None:
-                rewound[index[name]], released[index[name]] = (
-                    True,
-                    numbers[subscriber.released],
-                )
+                rewound[own], released[own] = True, numbers[subscriber.released]
     holds = frozenset((index[name], at[message]) for message, name in _held(view).items())
     return valuation(
         status=status,

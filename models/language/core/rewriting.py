@@ -116,7 +116,7 @@ def rebuild(old: Term, args: tuple[Term, ...]) -> Term:
 def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
     """Yield every subterm once, arguments before the terms that use them.
 
-    The terms of `beyond` are left out, and what is reached through them alone.
+    A term of `beyond` is skipped, and so are the subterms that stand only in such terms.
     """
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(term, False)]

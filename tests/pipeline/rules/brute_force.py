@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """What is declared: of the queue, and of those that take from it."""
+    """The declarations of the queue and of its consumers."""
 
     levels: int
     durable: bool

@@ -42,7 +42,7 @@ GET = Get(queue="q", channel="g")
 PASS = (Advance(seconds=1),)
 CASES = (
     Parallel(
-        "what is due goes back before a consumer that is given something else",
+        "a due message goes back before a consumer is given another one",
         (QUEUE, publish("a", 1), publish("b"), consume(1), publish("c")),
         (PASS, (Settle(how="release", message="b"),)),
     ),
