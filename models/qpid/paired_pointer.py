@@ -142,10 +142,14 @@ class PairedPointer(MovingPlace):
 
     @invariant("current-choice-is-first")
     def choice_is_first(self, s: Seeker, e: Entry) -> Bool:
-        """No available entry is before one that was chosen by the current pair."""
-        looks = Seeking.LOOKS
+        """No available entry is before one that was chosen by the current pair.
+
+        So a delivery overtakes an entry only if that one came or returned after the pair was read.
+        """
+        seeks = self.seeking[s]
+        chosen = seeks.is_one_of(Seeking.LOOKS, Seeking.ACQUIRES)
         return implies(
             self.seeker_is_current[s] & self.is_for_all(e),
-            implies(self.seeking[s] == looks, self.at_or_before(self.chosen[s], e))
-            & implies(self.seeking[s] == Seeking.MOVES, self.before(self.chosen[s], e)),
+            implies(chosen, self.at_or_before(self.chosen[s], e))
+            & implies(seeks == Seeking.MOVES, self.before(self.chosen[s], e)),
         )

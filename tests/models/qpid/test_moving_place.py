@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from brokerproof.models.language import Bool, Map, action, exists, initial, require
+from brokerproof.models.language import (
+    Bool,
+    Map,
+    action,
+    exists,
+    implies,
+    initial,
+    invariant,
+    require,
+)
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.explore.explorer import Exploration, explore
 from brokerproof.models.language.prove.prover import prove
-from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker
+from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker, Seeking
 from brokerproof.models.qpid.paired_pointer import PairedPointer
 from brokerproof.models.qpid.pointer_queue import Entry, Status
 from brokerproof.models.qpid.released_pointer import Between, ReleasedPointer
@@ -126,6 +135,32 @@ def test_neither_half_of_the_repair_can_be_left_out(model: type[Model]) -> None:
     assert found.violation is not None
     refuted = {each.name for each in prove(trace(model)).invariants if each.outcome != "proved"}
     assert refuted
+
+
+class Instant(PairedPointer):
+    """Says of every delivery what holds only of one that still has the current pair."""
+
+    @invariant("what-is-acquired-is-first")
+    def acquired_is_first(self, s: Seeker, e: Entry) -> Bool:
+        """No available entry is before one that a seeker is about to acquire."""
+        acquires = (self.seeking[s] == Seeking.ACQUIRES) & (
+            self.status[self.chosen[s]] == Status.AVAILABLE
+        )
+        return implies(acquires & self.is_for_all(e), self.at_or_before(self.chosen[s], e))
+
+
+def test_a_delivery_overtakes_an_entry_that_comes_while_it_looks() -> None:
+    found = explored(Instant, 2, 1, 1)
+    assert found.violation is not None
+    assert [step.action for step in found.violation.trace[1:]] == [
+        "append",
+        "read",
+        "choose",
+        "insert",
+        "read_as_opener",
+        "lower",
+        "find",
+    ]
 
 
 def test_the_pair_is_proved_for_any_number_of_threads_and_entries() -> None:
