@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from brokerproof.candidates.amqp091.candidate import Amqp091Candidate
 
+BRIEFLY = ("--operations", "100", "--examples", "4", "--interleavings", "2")
 RABBITMQ = pytest.mark.rabbitmq
 FETCHED = pytest.mark.brokers
 BROKER_J = ("browser-once-by-priority", "refuses-what-it-must", "quiescence", "credit-used")
@@ -53,7 +54,7 @@ def broken(address: str, report: Path, *options: str) -> set[str]:
     chosen_one = chosen(address.partition("&profile")[0])
     if (missing := chosen_one.missing()) is not None:
         pytest.fail(str(missing))
-    asked = ("check", "--effort", "quick", "--report", str(report), *options, address)
+    asked = ("check", *BRIEFLY, "--report", str(report), *options, address)
     result = CliRunner().invoke(main, asked)
     assert result.exit_code in (0, 1, 3), result.output
     verdict = msgspec.json.decode((report / "verdict.json").read_bytes(), type=VerdictFile)

@@ -130,11 +130,10 @@ def test_a_word_that_nothing_says_ends_in_one_line() -> None:
 
 def test_what_was_proved_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    statement = "pointer-passes-nothing-of-interest"
-    line = f"  held by: model pointer-queue: {statement}, "
+    line = "  held by: model queue-runner: no-lost-wake-up, "
     assert (
-        f"{line}not proved on this machine yet; run: brokerproof prove pointer-queue"
-        in lines_about("PTR-1")
+        f"{line}not proved on this machine yet; run: brokerproof prove queue-runner"
+        in lines_about("RUN-2")
     )
-    assert CliRunner().invoke(main, ["prove", "pointer-queue"]).exit_code == 0
-    assert f"{line}proved" in lines_about("PTR-1")
+    assert CliRunner().invoke(main, ["prove", "queue-runner"]).exit_code == 0
+    assert f"{line}proved" in lines_about("RUN-2")

@@ -166,7 +166,7 @@ class TellsNone(WholeLedgerOfContract):
         return FALSE
 
 
-@pytest.mark.each_time(6)
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize(
     ("twin", "promise"),
     [

@@ -192,15 +192,24 @@ def unproved(concrete: type[RemovingQueue], *only: str) -> set[tuple[str, str]]:
     [
         (ForgetsSelectors, {("deliver", "selector-respected"), ("browse", "selector-respected")}),
         (OffersWhatIsHeldBack, {("deliver", "held-until-its-time")}),
-        (NeverLooksAtTheClock, {("deliver", "gone-when-expired"), ("get", "gone-when-expired")}),
-        (SkipsEntries, {("deliver", "sorted-order"), ("deliver", "priority-order")}),
-        (
+        pytest.param(
+            NeverLooksAtTheClock,
+            {("deliver", "gone-when-expired"), ("get", "gone-when-expired")},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            SkipsEntries,
+            {("deliver", "sorted-order"), ("deliver", "priority-order")},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
             CountsOwnMessagesOnly,
             {
                 ("deliver", "byte-credit-not-exceeded"),
                 ("deliver", "channel-credit-not-exceeded"),
                 ("browse", "byte-credit-not-exceeded"),
             },
+            marks=pytest.mark.thorough,
         ),
         (EndsAFlushAtOnce, {("flush", "flush-delivers")}),
         (ClosesBeforeTheTail, {("close_itself", "auto-close-at-the-end")}),
