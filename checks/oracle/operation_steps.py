@@ -258,8 +258,22 @@ def own_crash(operation: Operation, answer: Answer, bindings: Bindings) -> Step:
         raise Unfollowable("the broker went down by itself, and may have handed something out")
     if not isinstance(operation, (*CERTAIN, *VOLATILE, Purge)):
         raise Unfollowable(f"the broker went down by itself during {name_of(operation)}")
+    closing: tuple[str, ...] = ()
+    if isinstance(operation, Consume) and operation.auto_close:
+        closing = (operation.queue, *operation.queues)
+    refuse_lost_deletions(bindings_after(operation, bindings), *closing)
     quiet = isinstance(operation, CERTAIN) and not answer.events and not bindings.active
     return ("crash" if quiet else "crash_at_work"), ()
+
+
+def refuse_lost_deletions(bindings: Bindings, *closing: str) -> None:
+    """Raise `Unfollowable` if a crash now may hide that a durable queue has deleted itself.
+
+    Then its event is lost. `closing` are the queues of a consumer that may have closed itself too.
+    """
+    for name, declared in bindings.declared.items():
+        if declared.durable and bindings.may_be_gone(name, used=name in closing):
+            raise Unfollowable(f"the broker went down, and {name} may have deleted itself before")
 
 
 def drops_in(step: Step, bindings: Bindings) -> Iterator[Step]:
@@ -319,7 +333,10 @@ def was_settled_late(operation: Operation, bindings: Bindings) -> bool:
 
 
 def bindings_after(operation: Operation, bindings: Bindings) -> Bindings:
-    """Return the bindings after an operation was carried out: names that end, and the clock."""
+    """Return the bindings after an operation was carried out: names that end, and the clock.
+
+    Raises `Unfollowable` for a crash that may hide the deletion of a queue.
+    """
     match operation:
         case Acknowledge() | Release() | Reject():
             return _without_delivery(operation.delivery, bindings)
@@ -340,6 +357,7 @@ def bindings_after(operation: Operation, bindings: Bindings) -> Bindings:
                 bindings = lapsed(bindings, delivery)
             return bindings.changed(now=now)
         case Crash():
+            refuse_lost_deletions(bindings)
             return bindings.after_crash()
         case _:
             return bindings

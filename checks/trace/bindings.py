@@ -234,10 +234,13 @@ class Bindings:
             active=self.active - gone,
         )
 
-    def may_be_gone(self, queue: str) -> bool:
-        """Whether a queue may have deleted itself without an event so far."""
+    def may_be_gone(self, queue: str, *, used: bool = False) -> bool:
+        """Whether a queue may have deleted itself without an event so far.
+
+        `used` says that it has had a consumer, as a subscription that may be over shows.
+        """
         declared = self.declared.get(queue)
-        if declared is None or not declared.auto_delete or queue not in self.used:
+        if declared is None or not declared.auto_delete or not (used or queue in self.used):
             return False
         return all(self.consumers[name].auto_close for name in self.subscribed_to(queue))
 

@@ -203,6 +203,28 @@ def test_a_queue_declared_again_while_it_may_be_gone_is_not_judged() -> None:
         broken([*LEFT, make(auto_delete=True)], WHOLE)
 
 
+@pytest.mark.parametrize(
+    "going",
+    [
+        [subscribe("c"), failed(cancel("c"), "crashed")],
+        [subscribe("c"), failed(close("ch0"), "crashed")],
+        [failed(subscribe("c", auto_close=True), "crashed")],
+        [subscribe("c"), cancel("c"), failed(put("m0"), "crashed")],
+        [subscribe("c"), cancel("c"), crash()],
+    ],
+)
+def test_a_crash_may_hide_that_a_queue_has_deleted_itself(going: list[Told]) -> None:
+    after = [RESTART, failed(put("m1"), "refused")]
+    with pytest.raises(Unfollowable, match="q may have deleted itself before"):
+        broken([make(durable=True, auto_delete=True), *going, *after], WHOLE)
+    # One that does not delete itself, or is in use, is there.
+    for start in (
+        [make(durable=True)],
+        [make(durable=True, auto_delete=True), subscribe("e", channel="other")],
+    ):
+        assert broken([*start, *going, *after], WHOLE) == ["does-what-it-claims"]
+
+
 # Uncertain operations.
 
 
