@@ -197,7 +197,7 @@ def sum_lines(standings: Mapping[str, Mapping[str, Standing]]) -> Iterator[str]:
 
 
 _SUMS: dict[str, str] = {
-    "proved": "proved",
+    "proved": "proved (in part where a line says so)",
     "by construction": "true by construction alone",
     "no step": "of no algorithm here, since none has such a step",
 }

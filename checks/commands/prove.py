@@ -118,8 +118,6 @@ def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()
     from brokerproof.models.language.prove import prover  # noqa: PLC0415
     from brokerproof.models.language.prove.shape import complaints  # noqa: PLC0415
 
-    for complaint in complaints(system):
-        click.echo(f"  Z3 may not decide everything: {complaint}")
     width = max((len(statement.name) for statement in system.invariants), default=0)
     properties = {each.name: each for each in system.leads_to}
     shown = []
@@ -133,6 +131,8 @@ def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()
     if not shown:
         for each in proof.stated:
             report(each)
+    if any(each.outcome == "unknown" for each in proof.stated):
+        _show(f"  Z3 may not decide everything: {each}" for each in complaints(system))
     _show(proof_lines.possibility_lines(proof))
     _show(proof_lines.idle_lines(system))
     _show(proof_lines.unproved_lines(system))

@@ -148,8 +148,13 @@ def _proof(binding: ByModel) -> str:
 
 
 def _theorems(name: str) -> Iterator[str]:
+    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415 (takes its time)
+
     for model, said in theorems(name):
         yield f"  theorem of {model}: {said}"
+        module = REFINEMENTS[model].remembering.__module__.removeprefix("brokerproof.")
+        place = f"{module.replace('.', '/')}.py"
+        yield f"    for any number of messages, its steps keep the guard: {place}"
 
 
 def theorems(name: str, *, deciding: bool = False) -> Iterator[tuple[str, str]]:

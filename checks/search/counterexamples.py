@@ -309,7 +309,8 @@ def read(path: Path) -> Counterexample:
     except OSError as error:
         raise UnreadableCounterexample(f"{path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableCounterexample(f"{path}: not a counterexample: {error}") from error
+        what = "not a counterexample as `check` writes it into its report"
+        raise UnreadableCounterexample(f"{path}: {what}: {error}") from error
     if found.requirement not in catalogue():
         raise UnreadableCounterexample(f"{path}: there is no requirement {found.requirement!r}")
     return found

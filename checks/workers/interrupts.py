@@ -32,7 +32,7 @@ def ending_at_once() -> Iterator[None]:
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:
-    os.write(2, b"interrupted before anything was run\n")
+    os.write(2, b"interrupted before anything was run (exit status 3)\n")
     os._exit(STATUS)
 
 

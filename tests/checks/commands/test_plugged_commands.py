@@ -62,7 +62,7 @@ def test_ctrl_c_while_commands_are_loaded_is_told_in_one_line(
 ) -> None:
     ended = run(PRESSED, module, name, command, "check", "nothing")
     assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == "interrupted before anything was run\n"
+    assert ended.stderr == "interrupted before anything was run (exit status 3)\n"
 
 
 @click.group(cls=PluggedGroup)
