@@ -152,9 +152,8 @@ def _theorems(name: str) -> Iterator[str]:
 
     for model, said in theorems(name):
         yield f"  theorem of {model}: {said}"
-        module = REFINEMENTS[model].remembering.__module__.removeprefix("brokerproof.")
-        place = f"{module.replace('.', '/')}.py"
-        yield f"    for any number of messages, its steps keep the guard: {place}"
+        for place in _lines(f'name="{REFINEMENTS[model].name}"', "models/*/*.py"):
+            yield f"    for any number of messages, its steps keep the guard: {place}"
 
 
 def theorems(name: str, *, deciding: bool = False) -> Iterator[tuple[str, str]]:

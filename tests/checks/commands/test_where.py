@@ -67,6 +67,8 @@ def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(
         return [line.removeprefix("  theorem of ").partition(":")[0] for line in said]
 
     assert models("nothing-lost") == [*REFINEMENTS]
+    places = [line for line in told["nothing-lost"] if "its steps keep the guard: models/" in line]
+    assert len(places) == len(REFINEMENTS)
     assert models("survives-restart") == ["cursor-page-in", "pointer-queue", "paging-places"]
     assert models("protocol") == []
 
