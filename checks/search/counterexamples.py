@@ -309,8 +309,7 @@ def read(path: Path) -> Counterexample:
     except OSError as error:
         raise UnreadableCounterexample(f"{path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = "not a counterexample as `check` writes it into its report"
-        raise UnreadableCounterexample(f"{path}: {what}: {error}") from error
+        raise UnreadableCounterexample(f"{path}: not a counterexample: {error}") from error
     if found.requirement not in catalogue():
         raise UnreadableCounterexample(f"{path}: there is no requirement {found.requirement!r}")
     return found

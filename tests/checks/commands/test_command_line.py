@@ -163,7 +163,7 @@ def test_a_malformed_trace_is_refused_with_its_field(name: str, tmp_path: Path) 
     result = run("replay", path)
     assert result.exit_code == 2
     [line] = result.output.splitlines()
-    assert line.startswith(f"Error: {path}: not a counterexample as `check` writes it")
+    assert line.startswith(f"Error: {path}: not a counterexample: ")
     assert place in line
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_json_or_no_object_is_refused(content: bytes, tmp_path: Path)
     result = run("replay", path)
     assert result.exit_code == 2
     [line] = result.output.splitlines()
-    assert line.startswith(f"Error: {path}: not a counterexample as `check` writes it")
+    assert line.startswith(f"Error: {path}: not a counterexample: ")
 
 
 def test_a_folder_is_no_trace(tmp_path: Path) -> None:
