@@ -66,7 +66,7 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     # A settlement that has no meaning now makes no step, so steps are matched by their moves.
     recorded = iter(found.steps)
     for number, told in enumerate(run.steps, 1):
-        now = answer_text(told.answer)
+        now = answer_text(told.move, told.answer)
         then = next((line.answered for line in recorded if line.move == told.move), now)
         line = f"  {number:>2}  {moves[number - 1]:<{width}}  {now}"
         lines.append(line if now == then else f"{line}    (in the report: {visible(then)})")

@@ -28,7 +28,7 @@ from brokerproof.spec.protocol.answers import (
     QueueDeleted,
 )
 from brokerproof.spec.protocol.capabilities import Capabilities
-from brokerproof.spec.protocol.operations import CloseChannel, Consume, Delete, Get
+from brokerproof.spec.protocol.operations import CloseChannel, Consume, Delete, Get, Operation
 from brokerproof.spec.requirements import catalogue
 
 Grade: TypeAlias = Literal["product", "sequences", "switches", "not certified"]
@@ -91,7 +91,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 def line_of(told: Exchange) -> Line:
     """Return a step of a run as a line."""
     answer = told.answer
-    return Line(told.move, answer_text(answer), answer.events, answer.error, answer.parked)
+    words = answer_text(told.move, answer)
+    return Line(told.move, words, answer.events, answer.error, answer.parked)
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,12 +193,12 @@ def counterexample_of(
     )
 
 
-def answer_text(answer: Answer) -> str:
-    """Return an answer in a few words, as counterexamples print it."""
+def answer_text(asked: Move | Operation, answer: Answer) -> str:
+    """Return the answer to an operation in a few words, as counterexamples print it."""
     parts = list(_folded([event_text(event) for event in answer.events]))
     if answer.error is not None:
         parts.append(f"{answer.error.code}: {answer.error.message}".rstrip(": "))
-    return visible(", ".join(parts) or "ok")
+    return visible(", ".join(parts) or ("nothing" if isinstance(asked, Get) else "ok"))
 
 
 def _folded(texts: list[str]) -> Iterator[str]:

@@ -104,7 +104,8 @@ def recorded(threaded: Threaded, found: Found, certificate: Certificate) -> Coun
 def _told(happened: Happened) -> str:
     by = happened.by or "in the end"
     if isinstance(happened.what, Call):
-        return f"{by}: {_asked(happened.what.operation)}: {answer_text(happened.what.answer)}"
+        call = happened.what
+        return f"{by}: {_asked(call.operation)}: {answer_text(call.operation, call.answer)}"
     return f"{by}: {event_text(happened.what)}"
 
 

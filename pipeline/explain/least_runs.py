@@ -131,7 +131,7 @@ class Script:
                 raise ValueError(f"no step of a least run: {step}")
 
     def _do(self, move: Move, *events: Delivered) -> None:
-        self.lines.append(Line(move, answer_text(Answer(events)), events))
+        self.lines.append(Line(move, answer_text(move, Answer(events)), events))
 
     def _declare(self, *, levels: int = 0, durable: bool = False) -> None:
         """Add the declaration of the queue, with the recorded levels if known."""

@@ -66,11 +66,12 @@ from brokerproof.spec.protocol.operations import (
 from brokerproof.spec.requirements import catalogue
 from tests.checks.broken_candidates import Box, Sieve, Stack
 
+GET = Get(channel="ch0", queue="q0")
 MOVES: list[Move] = [
     Declare(queue="q0", order=Fifo()),
     Publish(queue="q0", message=Message(id="m0")),
     Publish(queue="q0", message=Message(id="m1")),
-    Get(channel="ch0", queue="q0"),
+    GET,
 ]
 SEARCHED = Certificate(grade="product", scope="one channel", operations=4)
 SAMPLED = Certificate(grade="not certified", reason="the stage that found it searches nothing")
@@ -95,7 +96,7 @@ nothing-lost (MUST): An accepted message can be delivered until it is settled, o
    2  publish m0 to q0 priority=4          ok
    3  get from q0 on ch0 mode=acknowledge  m0 → the get
    4  release m0                           ok
-   5  get from q0 on ch0 mode=acknowledge  ok
+   5  get from q0 on ch0 mode=acknowledge  nothing
       expected  m0 to be still there
       seen      m0 is gone: after the trace the gate closed all channels and emptied the queue, and m0 did not come
   Not certified as shortest: the stage that found it searches nothing."""  # noqa: E501
@@ -204,7 +205,7 @@ def given(message: str, consumer: str | None, *, again: bool = False) -> Deliver
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (OK, "ok"),
+        (OK, "nothing"),
         (Answer((given("m0", None),)), "m0 → the get"),
         (
             Answer((given("m0", "c0"), given("m1", "c1", again=True))),
@@ -220,7 +221,11 @@ def given(message: str, consumer: str | None, *, again: bool = False) -> Deliver
     ],
 )
 def test_an_answer_is_told_in_a_few_words(answer: Answer, text: str) -> None:
-    assert answer_text(answer) == text
+    assert answer_text(GET, answer) == text
+
+
+def test_ok_is_the_answer_to_what_gets_nothing() -> None:
+    assert answer_text(Drain(), OK) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +233,7 @@ def test_an_answer_is_told_in_a_few_words(answer: Answer, text: str) -> None:
     [Answer((given("m0\n\x1b[2J", None),)), Answer((given("m0", "c\r0"),)), refused("no\x07\nno")],
 )
 def test_what_a_candidate_says_cannot_move_the_cursor(answer: Answer) -> None:
-    assert answer_text(answer).isprintable()
+    assert answer_text(GET, answer).isprintable()
 
 
 # Files.
