@@ -30,6 +30,7 @@ import argparse
 import gc
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,7 +39,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias, get_args
+from typing import Final, NoReturn, TypeAlias, get_args
 
 import msgspec
 
@@ -81,6 +82,7 @@ by a loss of power during an operation.
 ELSEWHERE: Final = ("activemq/", "qpid/pull/", "rabbitmq/")
 """Parts of the reference that `reference:qpid-push` does not run."""
 BESIDE_S_MAX: Final = 600
+CASE_S_MAX: Final = 300
 IS_LATE_AFTER_S: Final = {"quick": 10.0, "normal": 60.0, "deep": 600.0}
 CASES_PER_PROCESS: Final = 40
 """A process keeps some 30 MB of each broker that it has loaded."""
@@ -163,11 +165,24 @@ def hunted(case: Case) -> Hunted | str:
         subject = subject_for(case)
     except Exception as error:  # noqa: BLE001 (a mutant may be no broker at all)
         return f"cannot be started: {error}"
+    signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, CASE_S_MAX)
     try:
         return hunt(subject, EFFORTS[case.effort], case.seed, wanted_of(case))
+    except _NoEndError:
+        return f"not decided in {CASE_S_MAX} s of processor time"
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         subject.close()
         gc.collect()  # Parts of a search refer to each other, and would stay through many cases.
+
+
+class _NoEndError(BaseException):
+    """A mutant loops forever within one call. A broker may raise any `Exception` by itself."""
+
+
+def _give_up(_signal: int, _frame: object) -> NoReturn:
+    raise _NoEndError
 
 
 class _Verdict(msgspec.Struct):
