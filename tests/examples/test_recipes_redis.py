@@ -65,7 +65,7 @@ def test_a_list_that_only_pops_loses_what_a_channel_held() -> None:
         "publish m0 to q0 priority=4: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
         "close_channel ch0: ok",
-        "get from q0 on ch0 mode=acknowledge: ok",
+        "get from q0 on ch0 mode=acknowledge: nothing",
     ]
 
 
@@ -99,7 +99,7 @@ def test_a_deleted_consumer_takes_its_messages_with_it() -> None:
         "drain: ok",
         "close_channel ch0: ok",
         "drain: ok",
-        "get from q0 on last mode=acknowledge: ok",
+        "get from q0 on last mode=acknowledge: nothing",
     ]
 
 
