@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from brokerproof.models.language import action, require
-from brokerproof.models.language.core.model import Model
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.qpid.threads.entry_states import (
@@ -84,7 +84,7 @@ def tie_of(
     when_told = {f"{name} when told": steps[name] for name in ("acknowledge", "release")}
     return Tie(
         case=case_of(scene, edits),
-        model=model,
+        system=trace(model),
         scope=Scope(
             {Entry: 1, Consumer: 1, Worker: 3}, range(2), {"anybody": 0, "nothing": 0, "idle": 0}
         ),

@@ -11,7 +11,7 @@ import pytest
 
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body
-from brokerproof.models.language.core.model import Model
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.language.watch.paths import ANY, Taken
@@ -145,7 +145,7 @@ def tie_of(
             bodies=lambda shared: shared.bodies(threads),
             judge=lambda _: (),
         ),
-        model=model,
+        system=trace(model),
         scope=Scope(
             {Node: many, Remover: 2, Walker: 2}, range(many + 1), {"no_remover": 0, "head": 0}
         ),

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.returns_and_deliveries import Returning, returning
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body
-from brokerproof.models.language.core.model import Model
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.language.watch.paths import Taken
@@ -163,7 +163,7 @@ def tie_of(
             bodies=lambda shared: {each: body_of(shared, each) for each in threads},
             judge=lambda _: (),
         ),
-        model=model,
+        system=trace(model),
         scope=Scope({Entry: 4, Seeker: 2, Opener: 2}, range(1), {"head": 0}),
         namings=[
             Naming(

@@ -11,7 +11,7 @@ import pytest
 
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body, Threads
-from brokerproof.models.language.core.model import Model
+from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.qpid.threads.queue_runner import (
@@ -97,7 +97,7 @@ def tie_of(model: type[Model] = QueueRunner, *edits: Edit) -> Tie[Shared]:
             bodies=Shared.bodies,
             judge=lambda _: (),
         ),
-        model=model,
+        system=trace(model),
         scope=Scope({Change: 2, Runner: 2}, range(1)),
         namings=[
             Naming(

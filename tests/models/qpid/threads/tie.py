@@ -20,7 +20,7 @@ from brokerproof.checks.threads.cases import Case, Shared
 from brokerproof.checks.threads.interleavings import Explored, explore
 from brokerproof.checks.threads.schedules import with_few_switches
 from brokerproof.checks.threads.threads import Thread, Threads, Watcher
-from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.watch.path_query import Valuation, shown
@@ -56,6 +56,7 @@ class Tie(Generic[Shared]):
 
     Attributes:
         case: the threads and what they share; its own judge is not asked.
+        system: the model.
         namings: the ways to name them; one must explain the whole run.
         counts: how many steps of the model an access may be, by thread, cell and result.
         before: the steps that lead to the values shown at first, and `rests` what they must reach.
@@ -63,7 +64,7 @@ class Tie(Generic[Shared]):
     """
 
     case: Case[Shared]
-    model: type[Model]
+    system: System
     scope: Scope
     namings: Sequence[Naming[Shared]]
     counts: Callable[[Shared, str, object, object], range] = lambda *_: ONE
@@ -84,7 +85,7 @@ class _Follower(Generic[Shared]):
     """Follows one run after the other; equal questions share one answer."""
 
     def __init__(self, tie: Tie[Shared]) -> None:
-        self._tie, self._reading = tie, PlainReading(trace(tie.model), tie.scope)
+        self._tie, self._reading = tie, PlainReading(tie.system, tie.scope)
         self._answers: dict[object, Mapping[State, frozenset[str]]] = {}
         self._lost = ""
         self.taken: set[str] = set()
@@ -112,7 +113,7 @@ class _Follower(Generic[Shared]):
         ]
         if not any(self._explained):
             what = f"{type(cell).__name__}.{name} of {thread.name}"
-            self._lost = f"no step of {self._tie.model.__name__} is {what}"
+            self._lost = f"no step of {self._tie.system.name} is {what}"
 
     def judge(self, shared: Shared) -> Iterator[str]:
         """Yield why the run is no run of the model."""
@@ -125,7 +126,7 @@ class _Follower(Generic[Shared]):
             for goal in [self._goal(naming.ends(shared))]
         ]
         if not any(ended):
-            yield f"no run of {self._tie.model.__name__} ends so"
+            yield f"no run of {self._tie.system.name} ends so"
         self.taken.update(*(taken for each in ended for taken in each))
 
     def _first(self, values: Valuation) -> State:
