@@ -49,7 +49,7 @@ def broken(kind: type[WholeBroker], claims: Capabilities) -> set[str]:
         return kind(claims=claims)
 
     subject = Subject("unclaimed", start().hello(), start, in_process=True)
-    report = run_gate(subject, catalogue(), Budget(operations=1000, examples=20), seed=0)
+    report = run_gate(subject, catalogue(), Budget(operations=300, examples=8), seed=0)
     return {each.requirement.id for each in report.verdicts if each.outcome is Outcome.BROKEN}
 
 

@@ -73,7 +73,7 @@ def test_the_readme_shows_what_is_said_of_the_recording(
 def test_the_page_on_pointers_shows_the_steps_as_they_print(address: str, requirement: str) -> None:
     steps = [
         line
-        for line in shown(address, requirement, 1_500).splitlines()
+        for line in shown(address, requirement, 500).splitlines()
         if re.match(r"\s+(\d+  |expected|seen)", line)
     ]
     page = (ROOT / "docs" / "explanation" / "qpid-pointers.md").read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ UNEVEN = frozenset({"lease-ends"})
 
 
 def test_the_queue_keeps_all_but_the_end_of_some_leases() -> None:
-    report = judged(f"{RECIPE}:make_queue", Budget(operations=200, examples=0), jobs=6)
+    report = judged(f"{RECIPE}:make_queue", Budget(operations=100, examples=0), jobs=6)
     assert ids(report, Outcome.BROKEN) <= UNEVEN
     assert ids(report, Outcome.KEPT) | UNEVEN == KEPT | UNEVEN
 

@@ -74,7 +74,7 @@ def test_the_queue_of_transactions_keeps_all_that_it_claims() -> None:
 
 def test_a_lock_that_skips_nothing_hides_all_rows_behind_the_first() -> None:
     address = f"{RECIPE}:make_queue_that_skips_nothing"
-    report = judged(address, Budget(operations=2_000, examples=0))
+    report = judged(address, Budget(operations=1_200, examples=0))
     assert ids(report, Outcome.BROKEN) == {"nothing-lost"}
     assert trace(report, "nothing-lost") == [
         "declare q0 fifo: ok",

@@ -51,13 +51,13 @@ LEASES = frozenset({"lease-holds", "lease-renewed", "lease-ends", "delivery-coun
 
 
 def test_the_list_keeps_all_that_it_claims() -> None:
-    report = judged("redis_list.py:make_queue", Budget(operations=2_000, examples=20))
+    report = judged("redis_list.py:make_queue", Budget(operations=500, examples=5))
     assert ids(report, Outcome.BROKEN) == set()
     assert ids(report, Outcome.KEPT) == CORE | {"returns-where-claimed"}
 
 
 def test_a_list_that_only_pops_loses_what_a_channel_held() -> None:
-    report = judged("redis_list.py:make_queue_that_only_pops", Budget(operations=2_000, examples=0))
+    report = judged("redis_list.py:make_queue_that_only_pops", Budget(operations=1_200, examples=0))
     # Without a list of what is held, a release cannot see that the message was rejected before.
     assert ids(report, Outcome.BROKEN) == {"close-releases", "nothing-twice"}
     assert trace(report, "close-releases") == [
@@ -75,7 +75,7 @@ def test_a_list_that_looks_first_gives_a_message_to_two_threads() -> None:
 
 
 def test_the_stream_keeps_all_that_it_claims() -> None:
-    report = judged("redis_stream.py:make_queue", Budget(operations=500, examples=8))
+    report = judged("redis_stream.py:make_queue", Budget(operations=200, examples=4))
     assert ids(report, Outcome.BROKEN) == set()
     assert ids(report, Outcome.KEPT) == CORE | LEASES | {"release-rewinds", "redelivered-flag"}
 

@@ -348,7 +348,7 @@ def test_the_file_can_be_loaded_by_its_path() -> None:
 def test_the_gate_finds_no_broken_promise(factory: str) -> None:
     subject = open_subject(f"{FILE}:{factory}")
     try:
-        report = run_gate(subject, catalogue(), Budget(operations=500, examples=10), seed=0)
+        report = run_gate(subject, catalogue(), Budget(operations=200, examples=4), seed=0)
     finally:
         subject.close()
     assert [v.requirement.id for v in report.verdicts if v.outcome is Outcome.BROKEN] == []

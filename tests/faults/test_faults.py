@@ -4,8 +4,9 @@ What the counterexamples of those that show at once have recorded is judged agai
 and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
-gate once, within the smallest budget that shows it. Every run of the tests has the fault that is
-found soonest of each requirement to clients, and of each kind of queue; `make thorough` has all.
+gate once, within the smallest budget that shows it. Of each requirement to clients, and of each
+kind of queue, one fault is found soonest. Every run of the tests has half of these; `make thorough`
+has all.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ def is_soon(fault: Fault) -> bool:
 
 
 def all_faults() -> Iterator[object]:
-    """Yield each fault; those that are found soonest are asked for in every run of the tests."""
-    each_time = found_soonest()
+    """Yield each fault; half of those found soonest are asked for in every run of the tests."""
+    each_time = sorted(found_soonest())[::2]
     for fault in faults().values():
         marks = [] if fault.id in each_time else [pytest.mark.thorough]
         yield pytest.param(fault, id=fault.id, marks=marks)

@@ -24,7 +24,7 @@ ORDERED = {
 """The line that puts a returned message in its place, in each form."""
 UNORDERED = {"python": "self.waiting.append((place, message, True))"}
 UNORDERED["python-driver"] = UNORDERED["python"]
-LITTLE = ("--operations", "400", "--examples", "3", "--jobs", "1", "--no-progress")
+LITTLE = ("--operations", "200", "--examples", "2", "--jobs", "1", "--no-progress")
 LINES_MAX = 140
 
 

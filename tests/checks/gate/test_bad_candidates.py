@@ -191,7 +191,7 @@ WRONG = {
 }
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_in_an_answer_is_a_finding(fault: str) -> None:
     report = gated(bad(fault, "--at", 2))

@@ -58,7 +58,7 @@ def test_claims_that_are_not_stricter_have_no_departures() -> None:
 
 def test_a_departure_is_no_fault(tmp_path: Path) -> None:
     broker = "examples.whole_broker_differences:ReturnsAtCancel"
-    words = ["check", "--report", str(tmp_path), "--operations", "400", "--examples", "0"]
+    words = ["check", "--report", str(tmp_path), "--operations", "200", "--examples", "0"]
     came = CliRunner().invoke(main, [*words, "--accept-inconclusive", "--as", "strict", broker])
     assert came.exit_code == 0, came.output
     assert "cancel: returns" in came.output

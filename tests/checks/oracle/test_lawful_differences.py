@@ -80,7 +80,7 @@ BREAKS: dict[type[Different], str] = {
 
 def broken(kind: type[Different], claims: Capabilities) -> set[str]:
     subject = Subject("different", kind(claims).hello(), lambda: kind(claims), in_process=True)
-    report = run_gate(subject, catalogue(), Budget(operations=400, examples=5), seed=0)
+    report = run_gate(subject, catalogue(), Budget(operations=250, examples=3), seed=0)
     return ids(report, Outcome.BROKEN)
 
 
@@ -94,12 +94,13 @@ def strict_claims(kind: type[Different]) -> Capabilities:
     return DURABLE if kind is OrdersByPersistence else CLAIMS
 
 
+@pytest.mark.each_time(5)
 @pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
 def test_a_difference_that_is_claimed_is_kept(kind: type[Different]) -> None:
     assert broken(kind, replace(strict_claims(kind), **differences(kind))) == set()
 
 
-@pytest.mark.each_time(3)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
 def test_the_same_without_the_claim_is_a_fault(kind: type[Different]) -> None:
     assert BREAKS[kind] in broken(kind, strict_claims(kind))

@@ -35,7 +35,7 @@ def outcome(model: type[WholeLedgerOfContract], name: str) -> str:
     return proof.outcome
 
 
-@pytest.mark.each_time(12)
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize("name", [each.name for each in LEDGER.invariants])
 def test_the_ledger_of_every_run_keeps_what_is_promised(name: str) -> None:
     assert outcome(WholeLedgerOfContract, name) == "proved"
@@ -58,7 +58,7 @@ def test_the_ledger_forbids_nothing() -> None:
         assert (one.name, len(one.guards)) == (other.name, len(other.guards))
 
 
-@pytest.mark.each_time(40)
+@pytest.mark.each_time(24)
 @pytest.mark.parametrize("name", BREAKING)
 def test_a_weaker_guard_breaks_a_promise_that_states_its_requirement(name: str) -> None:
     assert promises_lost(LEDGER, GUARDS[name]) != ()
@@ -166,7 +166,7 @@ class TellsNone(WholeLedgerOfContract):
         return FALSE
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("twin", "promise"),
     [

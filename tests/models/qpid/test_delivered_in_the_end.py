@@ -88,6 +88,7 @@ class ReturnsForEver(PointerQueue):
         return stated
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("model", "failing"),
     [

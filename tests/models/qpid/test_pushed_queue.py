@@ -187,6 +187,7 @@ def unproved(concrete: type[RemovingQueue], *only: str) -> set[tuple[str, str]]:
     return {(each.action, each.name) for each in answers if each.outcome == "refuted"}
 
 
+@pytest.mark.each_time(5)
 @pytest.mark.parametrize(
     ("twin", "broken"),
     [

@@ -185,6 +185,7 @@ def unflagged(queue: Remembering, m: Message, _keeps: Bool) -> Witness:
     return does("deliver", queue.holder[m], m, FALSE)
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("concrete", "remembering", "broken"),
     [

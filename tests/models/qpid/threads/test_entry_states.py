@@ -218,6 +218,7 @@ class PutsBackLate(EntryStates):
         super().release(w)
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize(
     ("model", "ended", "failing"),
     [

@@ -217,6 +217,7 @@ class HelpsNone(NodeList):
         self.tail = tail
 
 
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize(
     ("model", "ended", "failing"),
     [

@@ -166,7 +166,7 @@ def failing(model: type[Model], progress: LeadsTo) -> list[str | None]:
     return [each.action for each in conditions if each.outcome != "proved"]
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("ended", sorted(ENDS))
 def test_no_rank_shows_an_end_where_walks_deliver_or_changes_come_for_ever(ended: str) -> None:
     [right] = [each for each in trace(QueueRunner).leads_to if each.name == ended]
