@@ -85,7 +85,9 @@ def _replay_on_threads(found: Counterexample, subject: Subject) -> Replayed:
     except (CannotBegin, CannotCopy) as error:
         return _undecided(head, str(error))
     if now is None:
-        return Replayed(Replay.KEPT, (head, f"  kept: {found.requirement} holds on this schedule"))
+        return Replayed(
+            Replay.KEPT, (head, f"  kept: no step of this schedule breaks {found.requirement}")
+        )
     outcome = Replay.SAME if now.requirement == found.requirement else Replay.OTHER
     certificate = Certificate(grade="not certified", reason="it was run again")
     again = recorded(threaded, now, certificate)
@@ -110,7 +112,7 @@ def _outcome(found: Counterexample, run: Run) -> Replay:
 
 def _ending(found: Counterexample, run: Run, outcome: Replay) -> list[str]:
     if run.broken is None:
-        return [f"  kept: {found.requirement} holds on this trace"]
+        return [f"  kept: no step of this trace breaks {found.requirement}"]
     expected, seen = expected_and_seen(run.broken)
     lines = [f"      expected  {visible(expected)}", f"      seen      {visible(seen)}"]
     return [*lines, f"  {outcome.value}: {run.broken.requirement}"]
@@ -140,7 +142,7 @@ def rejudge(found: Counterexample, asked: frozenset[str]) -> Replayed:
     except (NotRecorded, Unfollowable) as error:
         return _undecided(head, str(error))
     if broken is None:
-        lines.append(f"  kept: {found.requirement} holds on this trace")
+        lines.append(f"  kept: no step of this trace breaks {found.requirement}")
         return Replayed(Replay.KEPT, tuple(lines))
     return _rejudged(found, broken, lines, asked)
 

@@ -290,7 +290,7 @@ def test_what_a_driver_does_wrong_is_reported_and_can_be_replayed(tmp_path: Path
     twin = command("replay", found, bad())
     assert (twin.exit_code, twin.output.splitlines()[-1]) == (
         0,
-        "  kept: protocol holds on this trace",
+        "  kept: no step of this trace breaks protocol",
     )
 
 
