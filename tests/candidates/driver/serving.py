@@ -81,16 +81,22 @@ def serve_over_socket(candidate: Candidate) -> None:
         theirs, _ = server.accept()
     for each in (ours, theirs):
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    there = theirs.makefile("rwb")
-    Thread(target=serve, args=(candidate, there, there), daemon=True).start()
+
+    def answer() -> None:
+        with theirs, theirs.makefile("rb") as lines, theirs.makefile("wb") as out:
+            serve(candidate, lines, out)
+
+    Thread(target=answer, daemon=True).start()
     here = ours.makefile("rwb")
     for line in sys.stdin.buffer:
         asked = time.perf_counter()
         here.write(line)
         here.flush()
-        answer = here.readline()
+        answered = here.readline()
+        if not answered:  # The candidate has died, and so does its driver.
+            sys.exit(1)
         time.sleep(max(0.0, asked + ROUND_TRIP_S - time.perf_counter()))
-        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.write(answered)
         sys.stdout.buffer.flush()
 
 
