@@ -264,7 +264,7 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False, goes_on: b
             shortens=repeats or found.grade != "adaptive",
         )
         if came.run is None:
-            run.evidence.masked.setdefault(requirement, came.behind)
+            run.keep_masked(requirement, came)
             continue
         repeated = came.repeated
         never = repeated is not None and repeated.tries and not repeated.times

@@ -164,7 +164,7 @@ def _charge_samples(run: GateRun, found: Sampling) -> None:
         else:
             came = _attributed_in_time(sampled, run.subject.fresh, shortens=shortens)
         if came.run is None:
-            run.evidence.masked.setdefault(requirement, came.behind)
+            run.keep_masked(requirement, came)
             continue
         certificate = Certificate(grade="not certified", reason=_why_uncertified(run.report))
         run.keep_finding(came, certificate, run.report.seed)

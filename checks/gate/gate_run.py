@@ -213,6 +213,15 @@ class GateRun:
         address = self.subject.address
         self.evidence.keep(counterexample_of(address, came.run, certificate, seed, again))
 
+    def keep_masked(self, requirement: str, came: RootCause) -> None:
+        """Note what explains all traces of a requirement, and keep its trace if there is none."""
+        self.evidence.masked.setdefault(requirement, came.behind)
+        if came.instead is not None and came.behind not in self.evidence.broken:
+            reason = "it is part of a longer trace, and cut"
+            self.keep_finding(
+                RootCause(came.instead), Certificate(grade="not certified", reason=reason)
+            )
+
     def may_be_late(self, seen: Run, again: tuple[int, int] | None) -> bool:
         """Whether a run shows no more than a delivery that did not come in time, once.
 

@@ -70,12 +70,14 @@ class Repeated:
 class RootCause:
     """The run attributed to a requirement, and how often it was seen again.
 
-    Without a run, `behind` is the requirement or reason that explains all its traces.
+    Without a run, `behind` is the requirement or reason that explains all its traces, and `instead`
+    a run that breaks that requirement, if it is one.
     """
 
     run: Run | None
     repeated: Repeated | None = None
     behind: str = ""
+    instead: Run | None = None
 
 
 def root_cause_of(
@@ -94,9 +96,9 @@ def root_cause_of(
     try:
         repeated.try_again(first, fresh, 1)
         if repeated.always and shortens:
-            own, behind = attributed(traces, fresh)
-            if own is None and behind != NOT_REPRODUCED:
-                return RootCause(None, behind=behind)
+            own, instead = attributed(traces, fresh)
+            if own is None and instead is not None:
+                return RootCause(None, behind=requirement_of(instead), instead=instead)
         first = first if own is None else own
         repeated.try_again(first, fresh, tries if own is None else TRIES)
     except CapReached:
@@ -104,31 +106,38 @@ def root_cause_of(
     return RootCause(first, None if repeated.always and own is not None else repeated)
 
 
-def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, str]:
-    """Return the first trace whose root cause is this requirement, or what explains all traces."""
-    behind = ""
+def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, Run | None]:
+    """Return the first trace whose root cause is this requirement, or a run that explains all.
+
+    With neither, the candidate did not behave alike twice.
+    """
+    instead = None
     for run in traces:
         requirement = requirement_of(run)
         if run.broken is not None and run.broken.hangs:
-            return run, ""
+            return run, None
         again = fails(run.moves, fresh, requirement)
         if again is None or requirement_of(again) != requirement:
-            behind = behind or NOT_REPRODUCED
             continue
         other = _breaks_another_of_its_kind(again, fresh)
         if other is None:
-            return shortest_form(again, fresh), ""
-        behind = other
-    return None, behind
+            own = shortest_form(again, fresh)
+            # In a long walk a later step may break the same once more.
+            if len(own.steps) < len(again.steps):
+                other = _breaks_another_of_its_kind(own, fresh)
+            if other is None:
+                return own, None
+        instead = other
+    return None, None if instead is None else shortest_form(instead, fresh)
 
 
-def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> str | None:
+def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> Run | None:
     requirement = requirement_of(run)
     kin = frozenset().union(*(kind for kind in KINDS if requirement in kind))
     for part in _parts(run.moves):
         shorter = fails(part, fresh, requirement)
         if shorter is not None and requirement_of(shorter) in kin - {requirement}:
-            return requirement_of(shorter)
+            return shorter
     return None
 
 

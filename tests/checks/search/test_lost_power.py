@@ -121,8 +121,8 @@ def test_a_mistake_in_the_order_of_writing_is_found(mistake: str) -> None:
         reset(candidate)
         return candidate, Oracle(candidate.hello().capabilities)
 
-    own, behind = attributed(found.broken[requirement], fresh)
-    assert own is not None, behind
+    own, instead = attributed(found.broken[requirement], fresh)
+    assert own is not None, instead
     assert any(isinstance(move, Cut) for move in own.moves)
 
 
