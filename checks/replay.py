@@ -6,6 +6,7 @@ holds the recorded answers against the present oracle.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -60,18 +61,26 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     except Unfollowable as error:
         return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
     outcome = _outcome(found, run)
-    lines = [f"{found.requirement} on {without_password(subject.address)}"]
-    moves = texts_of_moves(map(line_of, run.steps))
-    width = max(map(len, moves), default=0)
-    # A settlement that has no meaning now makes no step, so steps are matched by their moves.
-    recorded = iter(found.steps)
-    for number, told in enumerate(run.steps, 1):
-        now = answer_text(told.move, told.answer)
-        then = next((line.answered for line in recorded if line.move == told.move), now)
-        line = f"  {number:>2}  {moves[number - 1]:<{width}}  {now}"
-        lines.append(line if now == then else f"{line}    (in the report: {visible(then)})")
+    lines = [f"{found.requirement} on {without_password(subject.address)}", *_beside(found, run)]
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
+
+
+def _beside(found: Counterexample, run: Run) -> Iterator[str]:
+    """Yield the steps of a run beside what was recorded, and the recorded ones that it left out."""
+    moves = texts_of_moves(map(line_of, run.steps))
+    recorded = [*zip(found.steps, texts_of_moves(found.steps), strict=True)]
+    width = max((len(text) for text in (*moves, *(text for _, text in recorded))), default=0)
+    for number, told in enumerate(run.steps, 1):
+        # A settlement that has no meaning now makes no step, so steps are matched by their moves.
+        same = next((at for at, (line, _) in enumerate(recorded) if line.move == told.move), None)
+        for _, text in recorded[:same]:
+            yield f"   -  {text:<{width}}  left out: no client holds the message now"
+        now = answer_text(told.move, told.answer)
+        then = now if same is None else recorded[same][0].answered
+        shown = f"  {number:>2}  {moves[number - 1]:<{width}}  {now}"
+        yield shown if now == then else f"{shown}    (in the report: {visible(then)})"
+        recorded = [] if same is None else recorded[same + 1 :]
 
 
 def _replay_on_threads(found: Counterexample, subject: Subject) -> Replayed:

@@ -91,8 +91,8 @@ def replay(
 
     Shows, step by step, the answers then and now, and where expected and seen differ.
 
-    Exit status: 0 the candidate keeps the requirement on this trace; 1 it breaks it; 2 it could not
-    run; 3 it could not be decided.
+    Exit status: 0 no step breaks a requirement; 1 one does, this or another; 2 it could not run; 3
+    it could not be decided.
     """
     if rejudge:
         if candidate is not None:

@@ -129,6 +129,7 @@ GOOD: dict[str, Any] = {
     "certificate": {"grade": "not certified", "reason": "made by hand"},
 }
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing to run": ({"steps": []}, "it has no steps"),
     "another format": ({"format": "brokerproof-counterexample/9"}, "`$.format`"),
     "no steps": ({"steps": None}, "`$.steps`"),
     "a number for a name": ({"candidate": 7}, "`$.candidate`"),
@@ -154,6 +155,15 @@ def test_a_trace_made_by_hand_can_be_replayed(tmp_path: Path) -> None:
     result = run("replay", written(tmp_path / "trace.json", json.dumps(GOOD)))
     assert result.exit_code == 0
     assert "kept: no step of this trace breaks nothing-lost" in result.output
+
+
+def test_a_settlement_that_is_left_out_is_shown(tmp_path: Path) -> None:
+    release = {"move": {"op": "settle", "how": "release", "message": "m7"}, "answered": "ok"}
+    wrong = GOOD | {"steps": [*GOOD["steps"], release]}
+    result = run("replay", written(tmp_path / "trace.json", json.dumps(wrong)))
+    [line] = [each for each in result.output.splitlines() if each.startswith("   -  ")]
+    assert line.startswith("   -  release m7 ")
+    assert line.endswith("  left out: no client holds the message now")
 
 
 @pytest.mark.parametrize("name", MALFORMED)
