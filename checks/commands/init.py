@@ -102,6 +102,8 @@ def init(folder: Path, language: str, *, example: bool) -> None:
 
     Exit status: 0 written; 2 it could not be.
     """
+    if example and language != "python":
+        raise CannotRun("the example is in Python; leave --language out")
     starter = EXAMPLE if example else STARTERS[language]
     path = folder / (starter.name or starter.source)
     text = starter.text()

@@ -82,6 +82,12 @@ def test_what_is_written_passes_and_with_a_mistake_fails(language: str) -> None:
     assert outcomes["release-rewinds"] == "broken"
 
 
+def test_the_example_is_in_python_alone() -> None:
+    result = run("init", "--example", "--language", "go")
+    assert (result.exit_code, [*Path().iterdir()]) == (2, [])
+    assert result.output == "Error: the example is in Python; leave --language out\n"
+
+
 def test_the_example_has_one_mistake() -> None:
     path, words = started("--example")
     status, outcomes = checked(words)
