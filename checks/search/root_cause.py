@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from brokerproof.checks.oracle.attribution import KINDS
+from brokerproof.checks.oracle.attribution import KINDS, MISSED
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.findings import Run, play
@@ -122,8 +122,8 @@ def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, Run | N
         other = _breaks_another_of_its_kind(again, fresh)
         if other is None:
             own = shortest_form(again, fresh)
-            # In a long walk a later step may break the same once more.
-            if len(own.steps) < len(again.steps):
+            # In a long walk a later step may lose the same message once more.
+            if requirement in MISSED and len(own.steps) < len(again.steps):
                 other = _breaks_another_of_its_kind(own, fresh)
             if other is None:
                 return own, None
