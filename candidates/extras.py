@@ -21,7 +21,7 @@ CLIENTS: Final[Mapping[str, tuple[str, str]]] = {
 def installs(extra: str) -> str:
     """Return the command that installs an extra: `make` in a checkout, else `pip`."""
     if (_SOURCES / "Makefile").is_file():
-        return "make pipeline"
+        return f"make -C {_SOURCES} pipeline"
     return f"pip install '.[{extra}]', in the folder of brokerproof's sources"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 import msgspec
 
@@ -97,6 +97,8 @@ def _settings(name: str, table: object, prefix: str) -> Settings:
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
         key = (prefix + place.strip("`.")).rstrip(".")
+        if place.strip("`.") == "effort":
+            what += f"; there are {', '.join(get_args(Effort))}"
         raise WrongConfiguration(f"{name}: {key}: {what}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,8 @@ from brokerproof.candidates.instances.registry import chosen
 from brokerproof.candidates.unavailable import CandidateUnavailable
 from brokerproof.checks.subjects import open_subject
 
-NO_PROTON = "the client proton is not installed; run: make pipeline"
+SOURCES = Path(__file__).parents[2]
+NO_PROTON = f"the client proton is not installed; run: make -C {SOURCES} pipeline"
 
 
 @pytest.fixture

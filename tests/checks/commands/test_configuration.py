@@ -51,6 +51,7 @@ def test_a_project_without_a_table_of_ours_sets_nothing(tmp_path: Path) -> None:
         ("accept_inconclusive = true\n", "accept_inconclusive: there is no such key"),
         ('seed = "x"\n', "seed: Expected `int | null`, got `str`"),
         ("seed = -1\n", "seed: Expected `int` >= 0"),
+        ('effort = "quik"\n', "effort: Invalid enum value 'quik'; there are quick, normal, deep"),
         ("operations = 0\n", "operations: Expected `int` >= 1"),
         ("budget = 0.0\n", "budget: Expected `float` > 0"),
         ("only = [3]\n", "only[0]: Expected `str`"),
