@@ -311,8 +311,6 @@ def read(path: Path) -> Counterexample:
         raise UnreadableCounterexample(f"{path}: {error.strerror or error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableCounterexample(f"{path}: not a counterexample: {error}") from error
-    if not found.steps and found.interleaved is None:
-        raise UnreadableCounterexample(f"{path}: not a counterexample: it has no steps")
     if found.requirement not in catalogue():
         raise UnreadableCounterexample(f"{path}: there is no requirement {found.requirement!r}")
     return found

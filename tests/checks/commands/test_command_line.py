@@ -129,7 +129,6 @@ GOOD: dict[str, Any] = {
     "certificate": {"grade": "not certified", "reason": "made by hand"},
 }
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing to run": ({"steps": []}, "it has no steps"),
     "another format": ({"format": "brokerproof-counterexample/9"}, "`$.format`"),
     "no steps": ({"steps": None}, "`$.steps`"),
     "a number for a name": ({"candidate": 7}, "`$.candidate`"),
