@@ -16,6 +16,7 @@ from brokerproof.checks.inside.state_invariants import INSIDE
 from brokerproof.checks.oracle.attribution import LATE_OR_GONE
 from brokerproof.checks.oracle.breaches import Breach, Unfollowable
 from brokerproof.checks.oracle.explanations import expected_and_seen
+from brokerproof.checks.oracle.oracle import Oracle
 from brokerproof.checks.search.counterexamples import (
     Certificate,
     Counterexample,
@@ -30,8 +31,9 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.threads.on_threads import on_threads
 from brokerproof.checks.threads.parallel import CannotBegin
 from brokerproof.checks.threads.records import recorded, run_recorded
-from brokerproof.checks.trace.moves import visible
-from brokerproof.spec.protocol.operations import Drain
+from brokerproof.checks.trace.moves import Move, visible
+from brokerproof.spec.protocol.candidate import Candidate
+from brokerproof.spec.protocol.operations import CloseChannel, Consume, Drain, Get
 
 
 class Replay(Enum):
@@ -58,12 +60,30 @@ def replay_on(found: Counterexample, subject: Subject) -> Replayed:
     candidate, oracle = subject.fresh()
     try:
         run = play(candidate, oracle, [*found.moves, Drain()], stop_at=found.requirement)
+        if run.broken is None:
+            run = _emptied(run, candidate, oracle)
     except Unfollowable as error:
         return Replayed(Replay.UNFOLLOWED, (f"not decided: {error}",))
     outcome = _outcome(found, run)
     lines = [f"{found.requirement} on {without_password(subject.address)}", *_beside(found, run)]
     lines += _ending(found, run, outcome)
     return Replayed(outcome, tuple(lines))
+
+
+def _emptied(run: Run, candidate: Candidate, oracle: Oracle) -> Run:
+    """Close all channels and take all messages: a trace without its last get may have lost one.
+
+    Returns the run as it is if all comes; raises `Unfollowable`.
+    """
+    bindings = oracle.bindings
+    taking: list[Move] = [CloseChannel(channel=channel) for channel in bindings.channels]
+    for queue in bindings.queues:
+        if bindings.claims.get:
+            taking += [Get(channel="last", queue=queue)] * (len(bindings.messages) + 1)
+        else:
+            taking.append(Consume(channel="last", queue=queue, consumer=f"last of {queue}"))
+    more = play(candidate, oracle, [*taking, Drain()])
+    return run if more.broken is None else Run((*run.steps, *more.steps), more.broken)
 
 
 def _beside(found: Counterexample, run: Run) -> Iterator[str]:
@@ -77,9 +97,13 @@ def _beside(found: Counterexample, run: Run) -> Iterator[str]:
         for _, text in recorded[:same]:
             yield f"   -  {text:<{width}}  left out: no client holds the message now"
         now = answer_text(told.move, told.answer)
-        then = now if same is None else recorded[same][0].answered
         shown = f"  {number:>2}  {moves[number - 1]:<{width}}  {now}"
-        yield shown if now == then else f"{shown}    (in the report: {visible(then)})"
+        if same is None:
+            yield f"{shown}    (added)"
+        elif now == (then := recorded[same][0].answered):
+            yield shown
+        else:
+            yield f"{shown}    (in the report: {visible(then)})"
         recorded = [] if same is None else recorded[same + 1 :]
 
 

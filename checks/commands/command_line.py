@@ -89,7 +89,9 @@ def replay(
 ) -> None:
     """Run the counterexample in FILE again, on its own candidate or on another.
 
-    Shows, step by step, the answers then and now, and where expected and seen differ.
+    Shows, step by step, the answers then and now, and where expected and seen differ. If no step
+    breaks anything, all channels are closed and all queues emptied, since a message may be lost
+    that no step asks for.
 
     Exit status: 0 no step breaks a requirement; 1 one does, this or another; 2 it could not run; 3
     it could not be decided.

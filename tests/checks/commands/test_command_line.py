@@ -165,6 +165,23 @@ def test_a_settlement_that_is_left_out_is_shown(tmp_path: Path) -> None:
     assert line.endswith("  left out: no client holds the message now")
 
 
+def test_a_loss_that_no_step_asks_for_is_seen(tmp_path: Path) -> None:
+    steps = [
+        *GOOD["steps"],
+        {"move": {"op": "publish", "queue": "q0", "message": {"id": "m0"}}, "answered": "ok"},
+        {"move": {"op": "get", "channel": "ch0", "queue": "q0"}, "answered": "m0 → the get"},
+        {"move": {"op": "settle", "how": "release", "message": "m0"}, "answered": "ok"},
+    ]
+    path = written(tmp_path / "trace.json", json.dumps(GOOD | {"steps": steps}))
+    kept, lost = run("replay", path, BOX), run("replay", path, SIEVE)
+    assert (kept.exit_code, lost.exit_code) == (0, 1)
+    assert "last" not in kept.output
+    assert lost.output.splitlines()[-4].split() == [
+        *("7", "get", "from", "q0", "on", "last", "mode=acknowledge", "nothing", "(added)")
+    ]
+    assert lost.output.splitlines()[-1] == "  broken again: nothing-lost"
+
+
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_malformed_trace_is_refused_with_its_field(name: str, tmp_path: Path) -> None:
     wrong, place = MALFORMED[name]
