@@ -96,8 +96,9 @@ def _settings(name: str, table: object, prefix: str) -> Settings:
         return msgspec.convert(table, Settings)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
-        key = (prefix + place.strip("`.")).rstrip(".")
-        if place.strip("`.") == "effort":
+        option = place.strip("`.")
+        key = (prefix + option).rstrip(".")
+        if option == "effort":
             what += f"; there are {', '.join(get_args(Effort))}"
         raise WrongConfiguration(f"{name}: {key}: {what}") from error
 

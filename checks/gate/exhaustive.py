@@ -21,7 +21,6 @@ from brokerproof.checks.search.counterexamples import Certificate
 from brokerproof.checks.search.findings import Run
 from brokerproof.checks.search.product import search
 from brokerproof.checks.search.root_cause import (
-    NOT_REPRODUCED,
     RARE_TRIES,
     TRIES,
     RootCause,
@@ -58,6 +57,8 @@ FIRST_OPERATIONS = (100, 1_000)
 
 Most faults need few. The search then begins anew, which costs less than remembering it.
 """
+
+NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 
 REAL_TIME_PART = 4
 """A scope in which time passes for a broker in real time gets 1 in so many: seconds are waited."""

@@ -215,8 +215,10 @@ class GateRun:
 
     def keep_masked(self, requirement: str, came: RootCause) -> None:
         """Note what explains all traces of a requirement, and keep its trace if there is none."""
-        self.evidence.masked.setdefault(requirement, came.behind)
-        if came.instead is not None and came.behind not in self.evidence.broken:
+        assert came.instead is not None, "a trace is kept unless another requirement explains it"
+        behind = requirement_of(came.instead)
+        self.evidence.masked.setdefault(requirement, behind)
+        if behind not in self.evidence.broken:
             reason = "it is part of a longer trace, and cut"
             self.keep_finding(
                 RootCause(came.instead), Certificate(grade="not certified", reason=reason)

@@ -38,8 +38,6 @@ REPEATING_S = 5.0
 TRYING_S = 30.0
 """So long are more than `SURE_TRIES` made: a broker that hangs takes ten seconds for each."""
 
-NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
-
 
 @dataclass
 class Repeated:
@@ -70,13 +68,11 @@ class Repeated:
 class RootCause:
     """The run attributed to a requirement, and how often it was seen again.
 
-    Without a run, `behind` is the requirement or reason that explains all its traces, and `instead`
-    a run that breaks that requirement, if it is one.
+    Without a run, `instead` breaks the requirement that explains all its traces.
     """
 
     run: Run | None
     repeated: Repeated | None = None
-    behind: str = ""
     instead: Run | None = None
 
 
@@ -98,7 +94,7 @@ def root_cause_of(
         if repeated.always and shortens:
             own, instead = attributed(traces, fresh)
             if own is None and instead is not None:
-                return RootCause(None, behind=requirement_of(instead), instead=instead)
+                return RootCause(None, instead=instead)
         first = first if own is None else own
         repeated.try_again(first, fresh, tries if own is None else TRIES)
     except CapReached:

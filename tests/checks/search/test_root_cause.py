@@ -6,7 +6,9 @@ from functools import partial
 
 import pytest
 
+from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Report
 from brokerproof.checks.search.root_cause import fails, requirement_of, root_cause_of
+from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.messages import Fifo, Message
 from brokerproof.spec.protocol.answers import Answer
@@ -50,6 +52,19 @@ def test_what_an_idle_step_seems_to_break_is_named_by_the_cut_trace(candidate: t
         assert requirement_of(came.run) == "settled-once"
         assert came.instead is None
         return
-    assert (came.run, came.behind) == (None, "nothing-lost")
+    assert came.run is None
     assert came.instead is not None
+    assert requirement_of(came.instead) == "nothing-lost"
     assert [move for move in came.instead.moves if move == AGAIN] == []
+
+
+def test_what_explains_all_traces_is_kept_if_it_was_not_found_by_itself() -> None:
+    begin = partial(fresh, Sieve)
+    found = fails(WALK, begin, "settled-once")
+    assert found is not None
+    subject = Subject("sieve", Sieve().hello(), Sieve, in_process=True)
+    report = Report("sieve", "sieve", "1", 0)
+    run = GateRun(subject, Budget(), Clock(None), report, lambda *_: None)
+    run.keep_masked("settled-once", root_cause_of([found], begin))
+    assert run.evidence.masked == {"settled-once": "nothing-lost"}
+    assert [*run.evidence.broken] == ["nothing-lost"]
