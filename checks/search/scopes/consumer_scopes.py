@@ -31,47 +31,63 @@ def scopes_of_windows(
             settlements=("acknowledge",),
         )
     if "bytes" in claims.credit and takes:
-        sizes = (Payload(size=1), Payload(size=3))
-        both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
+        yield from _scopes_of_bytes(claims, orders, gets)
+    yield from _scopes_of_pools(claims, orders)
+
+
+def _scopes_of_bytes(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    sizes = (Payload(size=1), Payload(size=3))
+    both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
+    yield Scope(
+        "windows of bytes",
+        orders,
+        messages=3,
+        payloads=sizes,
+        consumers=1,
+        kinds=(Kind("acknowledge", bytes=2), *both),
+    )
+    if claims.browse:
         yield Scope(
-            "windows of bytes",
+            "browsers with windows of bytes",
             orders,
-            messages=3,
+            messages=2,
             payloads=sizes,
             consumers=1,
-            kinds=(Kind("acknowledge", bytes=2), *both),
+            kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
+            gets=gets,
         )
-        if claims.browse:
-            yield Scope(
-                "browsers with windows of bytes",
-                orders,
-                messages=2,
-                payloads=sizes,
-                consumers=1,
-                kinds=(Kind("browse", bytes=2), Kind("acknowledge", bytes=2)),
-                gets=gets,
-            )
-        if claims.browse and claims.consumer_priority and "automatic" in claims.modes:
-            yield Scope(
-                "a browser behind a consumer without room",
-                orders[:1],
-                messages=1,
-                payloads=(Payload(size=2),),
-                consumers=2,
-                kinds=(Kind("automatic", bytes=1, priority=1), Kind("browse")),
-            )
-        if "change" in claims.credit:
-            yield Scope(
-                "windows of bytes that change",
-                orders,
-                messages=2,
-                payloads=(Payload(size=1), Payload(size=2)),
-                consumers=2,
-                kinds=(Kind("acknowledge", bytes=1),),
-                windows=(Credit(None, 0), Credit(None, 2)),
-                settlements=("release",),
-            )
-    yield from _scopes_of_pools(claims, orders)
+    if claims.browse and claims.consumer_priority and "automatic" in claims.modes:
+        yield Scope(
+            "a browser behind a consumer without room",
+            orders[:1],
+            messages=1,
+            payloads=(Payload(size=2),),
+            consumers=2,
+            kinds=(Kind("automatic", bytes=1, priority=1), Kind("browse")),
+        )
+    if "change" in claims.credit:
+        yield Scope(
+            "windows of bytes that change",
+            orders,
+            messages=2,
+            payloads=(Payload(size=1), Payload(size=2)),
+            consumers=2,
+            kinds=(Kind("acknowledge", bytes=1),),
+            windows=(Credit(None, 0), Credit(None, 2)),
+            settlements=("release",),
+        )
+        yield Scope(
+            "a window of bytes that grows",
+            orders[:1],
+            messages=2,
+            filled=True,
+            consumers=1,
+            kinds=(Kind("acknowledge", bytes=1),),
+            windows=(Credit(None, 2),),
+            settlements=(),
+        )
 
 
 def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterator[Scope]:
@@ -153,18 +169,37 @@ def scopes_of_consumers(
             kinds=(Kind(kind, window, priority=-1), Kind(kind, window, priority=1)),
         )
     if claims.auto_close:
-        narrow = window is not None and "acknowledge" in claims.modes
-        windowed = (Kind("acknowledge", window, auto_close=True),) if narrow else ()
-        yield Scope(
-            "consumers that close themselves",
-            orders,
-            messages=2,
-            consumers=1,
-            kinds=tuple(Kind(mode, auto_close=True) for mode in claims.modes) + windowed,
-            gets=gets,
-            closes=True,
-        )
+        yield from _scopes_of_auto_close(claims, orders, gets, window)
     yield from _scopes_of_special_consumers(claims, orders, gets)
+
+
+def _scopes_of_auto_close(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    gets: tuple[GetMode, ...],
+    window: int | None,
+) -> Iterator[Scope]:
+    narrow = window is not None and "acknowledge" in claims.modes
+    windowed = (Kind("acknowledge", window, auto_close=True),) if narrow else ()
+    yield Scope(
+        "consumers that close themselves",
+        orders,
+        messages=2,
+        consumers=1,
+        kinds=tuple(Kind(mode, auto_close=True) for mode in claims.modes) + windowed,
+        gets=gets,
+        closes=True,
+    )
+    if windowed:
+        yield Scope(
+            "a consumer with a window that closes itself",
+            orders[:1],
+            messages=2,
+            filled=True,
+            consumers=1,
+            kinds=windowed,
+            settlements=("acknowledge", "release"),
+        )
 
 
 def _scopes_of_special_consumers(
