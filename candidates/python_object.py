@@ -154,7 +154,7 @@ def _failed_import(target: str, name: str, error: BaseException) -> CandidateUna
     return CandidateUnavailable(
         target,
         what=f"importing {name} failed with {described(error)}",
-        remedy="import it in a Python session to see the traceback",
+        remedy="`check --traceback` shows where",
     )
 
 
@@ -187,7 +187,7 @@ def _make(target: str, factory: Callable[[], object]) -> object:
         raise CandidateUnavailable(
             target,
             what=f"the factory failed with {described(error)}",
-            remedy="call it without arguments in a Python session to see the traceback",
+            remedy="`check --traceback` shows where",
         ) from error
 
 

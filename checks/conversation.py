@@ -86,7 +86,7 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
 
 
 class Tracebacks:
-    """Prints tracebacks of a candidate's own code if wanted, each text once over all workers."""
+    """Tracebacks of a candidate's own code if wanted, each printed once over all workers."""
 
     MAX = 3
     CHARACTERS_MAX = 4_000
@@ -94,11 +94,22 @@ class Tracebacks:
     _printed = mmap.mmap(-1, 4 * MAX)
 
     @classmethod
-    def show(cls, text: str) -> None:
-        """Print a text, unless it was printed before or `MAX` texts were."""
+    def of(cls, raised: BaseException | None) -> str:
+        """Return the traceback of an exception, or nothing if none is wanted."""
+        if raised is None or not cls.wanted:
+            return ""
+        # The first frame is ours.
+        own = raised.__traceback__ and raised.__traceback__.tb_next
+        lines = traceback.format_exception(type(raised), raised, own)
+        return "".join(lines)[-cls.CHARACTERS_MAX :]
+
+    @classmethod
+    def show(cls, raised: BaseException) -> None:
+        """Print the traceback of an exception if it is new, and fewer than `MAX` were printed."""
+        text = cls.of(raised)
         number = zlib.crc32(text.encode("utf-8", "replace")).to_bytes(4, "big")
         known = [cls._printed[4 * place :][:4] for place in range(cls.MAX)]
-        if number in known or bytes(4) not in known:
+        if not text or number in known or bytes(4) not in known:
             return
         place = 4 * known.index(bytes(4))
         cls._printed[place : place + 4] = number
@@ -112,11 +123,7 @@ def _raised(operation: Operation, raised: BaseException) -> Misbehaviour:
         text = str(raised)[:1_000].partition("\n")[0][:200]
     except Exception:  # noqa: BLE001 - the text of a candidate's own exception is its own code
         text = "(its text cannot be had)"
-    if Tracebacks.wanted:
-        # The first frame is ours.
-        own = raised.__traceback__ and raised.__traceback__.tb_next
-        lines = traceback.format_exception(type(raised), raised, own)
-        Tracebacks.show("".join(lines)[-Tracebacks.CHARACTERS_MAX :])
+    Tracebacks.show(raised)
     return Misbehaviour(f"{name_of(operation)} raised {type(raised).__name__}: {text}")
 
 

@@ -6,6 +6,7 @@ import click
 
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import CandidateUnavailable
+from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.subjects import Subject, open_subject
 from brokerproof.checks.verdicts import ExitStatus
 
@@ -21,4 +22,4 @@ def opened(address: str, power: Power | None = None) -> Subject:
     try:
         return open_subject(address, power=power)
     except CandidateUnavailable as error:
-        raise CannotRun(str(error)) from error
+        raise CannotRun(f"{error}\n{Tracebacks.of(error.__cause__)}".strip()) from error

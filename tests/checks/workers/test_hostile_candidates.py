@@ -205,6 +205,16 @@ def test_a_traceback_of_the_candidate_is_shown_where_it_is_asked_for(tmp_path: P
     assert "brokerproof/checks" not in shown.output
 
 
+def test_so_is_that_of_a_candidate_that_cannot_be_made(tmp_path: Path) -> None:
+    address = written(tmp_path / "no_queue.py", "def make():\n    return {}['paper']\n")
+    plain = command("check", address)
+    assert [line.partition(": ")[0] for line in plain.output.splitlines()] == ["Error"]
+    shown = command("check", address, "--traceback")
+    assert shown.output.startswith(plain.output.rstrip())
+    assert 'no_queue.py", line 2, in make' in shown.output
+    assert "brokerproof/candidates" not in shown.output
+
+
 # The cap in seconds.
 
 
