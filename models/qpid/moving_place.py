@@ -101,6 +101,10 @@ class MovingPlace(EntryList):
         """Whether a seeker has acquired an entry and not sent it yet."""
         return self.seeking[seeker].is_one_of(Seeking.SETTLES, Seeking.SETS)
 
+    def delivers(self, seeker: Seeker) -> Bool:
+        """Whether a seeker has the lock that deliveries need."""
+        return self.gives(seeker) | (self.seeking[seeker] == Seeking.ACQUIRES)
+
     def is_given(self, e: Entry) -> Bool:
         """Whether an entry is acquired and not sent yet, so that it cannot be returned."""
         return exists(Seeker, lambda s: self.gives(s) & (self.chosen[s] == e))
@@ -167,7 +171,7 @@ class MovingPlace(EntryList):
     def find(self, seeker: Seeker) -> None:
         """The candidate is available, and the seeker has the lock that deliveries need."""
         require(self.status[self.chosen[seeker]] == Status.AVAILABLE)
-        require(forall(Seeker, lambda s: ~self.gives(s) & (self.seeking[s] != Seeking.ACQUIRES)))
+        require(forall(Seeker, lambda s: ~self.delivers(s)))
 
     @step(Seeking.ACQUIRES, Seeking.SETTLES)
     def acquire(self, seeker: Seeker) -> None:
@@ -196,3 +200,8 @@ class MovingPlace(EntryList):
     def passes_nothing(self, e: Entry) -> Bool:
         """An available entry is ahead of the place, or a thread is about to move it back."""
         return implies(self.is_for_all(e), self.is_ahead(e))
+
+    @invariant("one-seeker-delivers")
+    def one_delivers(self, s: Seeker, t: Seeker) -> Bool:
+        """At most one seeker acquires an entry or has one to send."""
+        return implies(self.delivers(s) & self.delivers(t), s == t)

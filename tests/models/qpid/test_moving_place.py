@@ -128,6 +128,25 @@ class Forgetful(PairedPointer):
         self.rewound = False
 
 
+class Unlocked(PairedPointer):
+    """A seeker delivers without the lock, so that another one may deliver meanwhile."""
+
+    @action
+    def find_without_the_lock(self, seeker: Seeker) -> None:
+        """The candidate is available."""
+        require(self.seeking[seeker] == Seeking.LOOKS)
+        require(self.status[self.chosen[seeker]] == Status.AVAILABLE)
+        self.seeking[seeker] = Seeking.ACQUIRES
+
+
+def test_without_the_lock_two_seekers_deliver() -> None:
+    found = explored(Unlocked, 1, 2, 1)
+    assert found.violation is not None
+    assert found.violation.invariant == "one-seeker-delivers"
+    [lost] = [each.name for each in prove(trace(Unlocked)).invariants if each.outcome != "proved"]
+    assert lost == "one-seeker-delivers"
+
+
 @pytest.mark.each_time(1)
 @pytest.mark.parametrize("model", [Content, Forgetful])
 def test_neither_half_of_the_repair_can_be_left_out(model: type[Model]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from benchmarks.returns_and_deliveries import Returning, returning
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body
-from brokerproof.models.language.core.model import Model, trace
+from brokerproof.models.language.attack.mutants import mutants
+from brokerproof.models.language.attack.mutation_testing import attack, explained, reasons_of
+from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
 from brokerproof.models.language.watch.paths import Taken
 from brokerproof.models.qpid.moving_place import Opener, Opening, Seeker, Seeking
-from brokerproof.models.qpid.paired_pointer import PairedPointer
+from brokerproof.models.qpid.paired_pointer import REFUSED_BY_THREADS, PairedPointer
 from brokerproof.models.qpid.pointer_queue import Entry, Status
 from brokerproof.models.qpid.released_pointer import ReleasedPointer
 from brokerproof.reference import Broker, make
@@ -153,8 +156,12 @@ def tie_of(
     name: str,
     model: type[Model] = PairedPointer,
     broker: Callable[[], Broker] = Broker,
+    system: System | None = None,
 ) -> Tie[Returning]:
-    """Return the tie of a case, which begins with two messages that another consumer holds."""
+    """Return the tie of a case, which begins with two messages that another consumer holds.
+
+    `system` is a changed one of the model.
+    """
     order, threads = CASES[name]
     return Tie(
         case=Case(
@@ -163,7 +170,7 @@ def tie_of(
             bodies=lambda shared: {each: body_of(shared, each) for each in threads},
             judge=lambda _: (),
         ),
-        system=trace(model),
+        system=system or trace(model),
         scope=Scope({Entry: 4, Seeker: 2, Opener: 2}, range(1), {"head": 0}),
         namings=[
             Naming(
@@ -231,3 +238,36 @@ def test_a_mistake_in_the_pointer_is_no_run_of_the_model(mistake: str) -> None:
     broker = cast("Callable[[], Broker]", plant([edit]))
     [complaint] = tied(tie_of(name, broker=broker)).complaints
     assert " of PairedPointer " in complaint
+
+
+EXPLAINS = {
+    place: reasons[REFUSED_BY_THREADS]
+    for place, reasons in explained(reasons_of(PairedPointer)).items()
+    if REFUSED_BY_THREADS in reasons
+}
+
+
+@cache
+def survivors() -> tuple[str, ...]:
+    """Return the mutants that neither an invariant nor a run refutes."""
+    judged = attack(trace(PairedPointer)).judged
+    return tuple(each.name for each in judged if each.outcome == "survivor")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("action", sorted({place.partition(": ")[0] for place in EXPLAINS}))
+def test_the_threads_refuse_as_many_surviving_mutants_as_the_reason_explains(action: str) -> None:
+    system = trace(PairedPointer)
+    refused: Counter[str] = Counter()
+    for mutant in mutants(system):
+        place = ": ".join(mutant.name.split(": ")[:2])
+        # A model that may begin with any value may begin as the reference does.
+        as_it_is = mutant.name.endswith(": anything")
+        if place in EXPLAINS and place.startswith(f"{action}: ") and mutant.name in survivors():
+            refused[place] += not as_it_is and is_refused(mutant.within(system))
+    assert refused == {p: n for p, n in EXPLAINS.items() if p.startswith(f"{action}: ")}
+
+
+def is_refused(changed: System) -> bool:
+    """Whether the threads of a case do what no run of a changed model does."""
+    return any(tied(tie_of(name, system=changed)).complaints for name in CASES)

@@ -87,6 +87,7 @@ class _Follower(Generic[Shared]):
     def __init__(self, tie: Tie[Shared]) -> None:
         self._tie, self._reading = tie, PlainReading(tie.system, tie.scope)
         self._answers: dict[object, Mapping[State, frozenset[str]]] = {}
+        self._explained: list[Mapping[State, frozenset[str]]] = []
         self._lost = ""
         self.taken: set[str] = set()
 
@@ -94,10 +95,9 @@ class _Follower(Generic[Shared]):
         """Begin a run, with one set of states for each naming."""
         self._shared = self._tie.case.make(threads)
         self._lost = ""
-        self._explained: list[Mapping[State, frozenset[str]]] = [
-            {self._first(naming.shows(self._shared)): frozenset[str]()}
-            for naming in self._tie.namings
-        ]
+        self._explained = [self._first(n.shows(self._shared)) for n in self._tie.namings]
+        if not any(self._explained):
+            self._lost = f"no steps of {self._tie.system.name} lead to the case"
         return self._shared
 
     def watch(
@@ -129,18 +129,17 @@ class _Follower(Generic[Shared]):
             yield f"no run of {self._tie.system.name} ends so"
         self.taken.update(*(taken for each in ended for taken in each))
 
-    def _first(self, values: Valuation) -> State:
-        """Return the state in which the model shows the same as the code at first."""
+    def _first(self, values: Valuation) -> Mapping[State, frozenset[str]]:
+        """Return the state in which the model shows the same as the code at first, or nothing."""
         key = ("first", values)
         if key not in self._answers:
             [initial] = self._reading.initial_states()
             goal = self._goal((*values, *self._tie.rests))
             path = find_path(self._reading, initial, goal, self._tie.before, 10_000)
-            assert path is not None, "no steps of the model lead to the case"
-            for each in path:
+            for each in path or ():
                 initial = self._reading.step(each.action, initial, each.arguments)
-            self._answers[key] = {initial: frozenset()}
-        return next(iter(self._answers[key]))
+            self._answers[key] = {} if path is None else {initial: frozenset()}
+        return self._answers[key]
 
     def _after(
         self,
