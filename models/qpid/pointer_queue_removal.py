@@ -200,6 +200,12 @@ class RemovingQueue(CreditQueue):
         here = self.is_consumer(consumer) & self.exclusive[consumer]
         return implies(here, self.alone & implies(self.is_consumer(other), consumer == other))
 
+    @invariant("alone-is-an-exclusive-consumer")
+    def alone_is_exclusive(self) -> Bool:
+        """Others are kept out only while an exclusive consumer is there."""
+        there = exists(Subscription, lambda c: self.is_consumer(c) & self.exclusive[c])
+        return implies(self.alone, there)
+
     @invariant("what-is-gone-is-shut")
     def gone_is_shut(self) -> Bool:
         """A queue that is gone was shut, and has no consumer."""

@@ -146,6 +146,13 @@ class LetsAnyoneIn(RemovingQueue):
         super(RemovingQueue, self).subscribe(consumer)
 
 
+class KeepsOthersOut(RemovingQueue):
+    """Lets no other in after its exclusive consumer has left."""
+
+    def _left(self, unless: Bool) -> None:
+        self.has_to_look |= ~unless
+
+
 class TakesWhatComesTooLate(RemovingQueue):
     """Takes a message though the queue is gone."""
 
@@ -239,10 +246,20 @@ def test_each_rule_of_the_queue_keeps_its_requirement(
     assert broken <= unproved(twin, *sorted({step for step, _ in broken}))
 
 
-def test_what_is_let_go_before_its_time_is_not_due() -> None:
-    system = trace(LetsGoEarly)
-    [statement] = [each for each in system.invariants if each.name == "what-was-let-go-is-due"]
-    assert prove_invariant(system, statement).outcome == "refuted"
+@pytest.mark.parametrize(
+    ("twin", "broken"),
+    [
+        (LetsGoEarly, "what-was-let-go-is-due"),
+        (KeepsOthersOut, "alone-is-an-exclusive-consumer"),
+    ],
+)
+def test_a_twin_breaks_an_invariant_that_the_queue_keeps(
+    twin: type[RemovingQueue], broken: str
+) -> None:
+    for model, outcome in ((RemovingQueue, "proved"), (twin, "refuted")):
+        system = trace(model)
+        [statement] = [each for each in system.invariants if each.name == broken]
+        assert prove_invariant(system, statement).outcome == outcome
 
 
 @pytest.mark.thorough
