@@ -220,18 +220,41 @@ class RemovingQueue(CreditQueue):
 RemovingQueue.equivalent_mutants = """
 A pointer may go back too far or too often: that costs steps and breaks no requirement.
     deliver: rewound*3; pass_over: guard 2; release: released; get: rewound*3;
-    close_channel: guard 1, released
+    close_channel: guard 1, released; come_due: released
 The pointer of a closed subscription is not read; a new one starts at the head.
     pass_over: guard 1; release: rewound, released; close_channel: rewound*2, released*2;
-    look_back: rewound, released
+    look_back: rewound, released; come_due: rewound, released
 An available entry that is not ahead of the pointer is just arriving, and is the first.
     deliver: guard 5*2; get: guard 4*2
 A skipped entry is acquired: the pointer would have passed over it in a step of its own.
-    deliver: guard 5; pass_over: guard 2; get: guard 4
+    deliver: guard 5; pass_over: guard 2; get: guard 4; come_to_rest: guard 2; flush: guard 3
+No entry that a subscription could have lies at or before its place.
+    come_to_rest: guard 2*2; flush: guard 3*2
 Entries that a subscription holds from earlier do not affect its pointer.
     subscribe: guard 5
 Only an invariant reads the value and then states less; the contract remembers the same.
     subscribe: overtaken; look_back: overtaken*2; browse: shown*2
 No subscription exists at first, and a new one sets the value.
     initially: shown*2, rewound*2
+The contract asks nothing of a consumer that fills no window, where bytes are counted.
+    come_to_rest: guard 2*2; flush: guard 3*2
+A message may arrive, or come due, before such a step or after it.
+    insert: guard 6*2; browse: guard 6*2; begin_get: guard 4*4; purge: guard 1;
+    drop_everything: guard 3*4; delete_if_unused: guard 3*4; come_to_an_end: guard 1*4
+What is due and not let go is due again, and there is no rest while something is due.
+    come_due: held_back
+The last of its level is in order, and what comes due takes no browser back.
+    hold: guard 4
+A get is no step of the contract before its answer, and selects nothing there.
+    begin_get: guard 2, guard 3, shown, overtaken, active, rewound; get: guard 5;
+    end_get: guard 2, active
+The window of a consumer that left is not read, and nothing is left to flush for it or for a get.
+    set_limits: guard 1; flush: guard 2*3
+A queue may look once more whether it is used, and need not if it is shut.
+    close_channel: has_to_look; close_idle_channel: has_to_look; dismiss: has_to_look*2;
+    stay: guard 1, has_to_look*2
+The contract deletes a queue in one step: how a deletion begins is not seen.
+    shut_down: guard 1, shut*2; drop_everything: guard 1*3; tell: guard 1; initially: shut*2
+An auto-close consumer for which an entry is left need not have closed itself.
+    come_to_an_end: guard 4*26
 """
