@@ -166,7 +166,7 @@ PairedPointer.equivalent_mutants = f"""
     read_as_opener: opening*3, opener_is_current; lower: released, opening*3;
     come_too_late_to_lower: opening*3;
     initially: status*5, seeking*3, opening*2
-What holds an entry is no state here; `entry-states` has it.
+This model does not say which consumer holds an entry; `entry-states` does.
     append: status; give_back: guard 2; taken_by_another: guard 1; dequeue: guard 1;
     acquire: guard 2
 An acquired entry may be passed, since its return moves the place back.
@@ -177,7 +177,7 @@ A place may lie further back than it need: the next search passes the same entri
 A search may end, or go on from another step: its next swap succeeds only with the current pair.
     choose: guard 1; give_up: guard 1, seeking; find: guard 2; miss: guard 1, guard 2, seeking*6;
     move: seeking*5; come_too_late: guard 2, seeking*3; set: seeking*5; leave: guard 1, seeking*4
-What a seeker knows without the current pair changes nothing.
+A seeker without the current pair changes nothing, whatever it knows.
     read: seen, knows, known
 An opener that finds its entry gone may end at any step.
     find_it_gone: guard 1

@@ -241,7 +241,7 @@ The contract asks nothing of a consumer that fills no window, where bytes are co
 A message may arrive, or come due, before such a step or after it.
     insert: guard 6*2; browse: guard 6*2; begin_get: guard 4*4; purge: guard 1;
     drop_everything: guard 3*4; delete_if_unused: guard 3*4; come_to_an_end: guard 1*4
-What is due and not let go is due again, and there is no rest while something is due.
+An entry that stays held back stays due, and the queue cannot rest while an entry is due.
     come_due: held_back
 The last of its level is in order, and what comes due takes no browser back.
     hold: guard 4
