@@ -12,6 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
 
 from brokerproof.checks.oracle.attribution import KINDS, MISSED
 from brokerproof.checks.oracle.breaches import Unfollowable
@@ -169,22 +172,58 @@ Fails = Callable[[Sequence[Move], Fresh, str], Run | None]
 
 
 def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
-    """Leave out steps as long as the same requirement stays broken: a local minimum.
+    """Leave out steps and values as long as the same requirement stays broken: a local minimum.
 
     Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002), down
-    to single steps. When the cap in seconds passes, the shortest run so far is returned.
+    to single steps. Then each field that can have its default gets it. When the cap in seconds
+    passes, the shortest run so far is returned.
     """
     size = max(1, len(run.moves) // 2)
     try:
-        while True:
+        while size:
             shorter = _without_some(run, size, fresh, again)
-            if shorter is not None:
-                run = shorter
-            elif size == 1:
-                return run
+            run = shorter or run
             size = min(size, max(1, len(run.moves) // 2)) if shorter else size // 2
+        while plainer := _with_a_default(run, fresh, again):
+            run = plainer
     except CapReached:
-        return run
+        pass
+    return run
+
+
+def _with_a_default(run: Run, fresh: Fresh, again: Fails) -> Run | None:
+    """Return a run with the default in one more field that breaks the same requirement."""
+    requirement = requirement_of(run)
+    for at, move in enumerate(run.moves):
+        for plainer in _plainer(move):
+            found = again([*run.moves[:at], plainer, *run.moves[at + 1 :]], fresh, requirement)
+            same = found is not None and requirement_of(found) == requirement
+            if found is not None and same and len(found.steps) <= len(run.steps):
+                return found
+    return None
+
+
+Plain = TypeVar("Plain", bound=msgspec.Struct)
+
+
+def _plainer(value: Plain) -> Iterator[Plain]:
+    """Yield a move, or a part of one, with the default in one field that has another value.
+
+    Modes stay, since a candidate need not offer the default one.
+    """
+    for field in msgspec.structs.fields(value):
+        given = getattr(value, field.name)
+        plain = [] if field.default is msgspec.NODEFAULT else [field.default]
+        if field.default_factory is not msgspec.NODEFAULT:
+            plain = [field.default_factory()]
+        if isinstance(given, msgspec.Struct):
+            plain += _plainer(given)
+        if field.name != "mode":
+            yield from (
+                msgspec.structs.replace(value, **{field.name: each})
+                for each in plain
+                if each != given
+            )
 
 
 def _without_some(run: Run, size: int, fresh: Fresh, again: Fails) -> Run | None:

@@ -7,11 +7,16 @@ from functools import partial
 import pytest
 
 from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Report
-from brokerproof.checks.search.root_cause import fails, requirement_of, root_cause_of
+from brokerproof.checks.search.root_cause import (
+    fails,
+    requirement_of,
+    root_cause_of,
+    shortest_form,
+)
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move, Settle
 from brokerproof.spec.messages import Fifo, Message
-from brokerproof.spec.protocol.answers import Answer
+from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.operations import Acknowledge, Declare, Get, Operation, Publish
 from tests.checks.broken_candidates import Box, Sieve, fresh
 
@@ -68,3 +73,30 @@ def test_what_explains_all_traces_is_kept_if_it_was_not_found_by_itself() -> Non
     run.keep_masked("settled-once", root_cause_of([found], begin))
     assert run.evidence.masked == {"settled-once": "nothing-lost"}
     assert [*run.evidence.broken] == ["nothing-lost"]
+
+
+class LosesTheEmpty(Box):
+    """Loses each message without a byte."""
+
+    def handle(self, operation: Operation) -> Answer:
+        """Take an empty message and keep nothing of it."""
+        is_empty = isinstance(operation, Publish) and operation.message.size == 0
+        return OK if is_empty else super().handle(operation)
+
+
+@pytest.mark.parametrize(("candidate", "size"), [(LosesTheEmpty, 0), (Sieve, 1)])
+def test_only_values_that_the_fault_needs_are_left(candidate: type[Box], size: int) -> None:
+    message = Message(id="m0", priority=7, size=0, persistent=True, properties={"a": 1})
+    moves: list[Move] = [
+        Declare(queue="q0", order=Fifo(), durable=True),
+        Publish(queue="q0", message=message, expires_s=9),
+        Get(channel="ch0", queue="q0"),
+        Settle(how="release", message="m0"),
+        Get(channel="ch0", queue="q0"),
+    ]
+    begin = partial(fresh, candidate)
+    found = fails(moves, begin, "nothing-lost")
+    assert found is not None
+    declared, published, *_ = shortest_form(found, begin).moves
+    assert declared == Declare(queue="q0", order=Fifo())
+    assert published == Publish(queue="q0", message=Message(id="m0", size=size))
