@@ -40,7 +40,8 @@ Row: TypeAlias = tuple[str, str, Text, str, Text]
 
 def show(record: CandidateRecord, console: Console, *, verbose: bool = False) -> None:
     """Print the gate's verdicts on one candidate."""
-    title = visible(f"{record.candidate}  ({record.name} {record.version})")
+    called = "" if record.name == record.candidate else f"{record.name} "
+    title = visible(f"{record.candidate}  ({called}{record.version})")
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     if verbose:
         for stage in record.stages:
