@@ -23,8 +23,8 @@ NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
 
 
 def with_numbered_names(table: pa.Table) -> pa.Table:
-    """Return the table with these columns encoded as dictionaries."""
-    for name in NAMES:
+    """Return the table with those of these columns that it has encoded as dictionaries."""
+    for name in set(NAMES).intersection(table.column_names):
         at = table.schema.get_field_index(name)
         table = table.set_column(at, name, _numbered(table.column(name)))
     return table
@@ -37,9 +37,9 @@ def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
         # Content too large for one piece stays in several.
         pieces = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
         column = pa.chunked_array(pieces, column.type).dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    assert isinstance(whole, pa.DictionaryArray)
-    return whole
+    if column.num_chunks != 1:
+        column = pa.chunked_array([column.unify_dictionaries().combine_chunks()])
+    return column.chunk(0)
 
 
 def texts(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
@@ -84,7 +84,9 @@ def joint(*columns: Ints) -> Ints:
     """Return numbers, from 0, that are equal where all columns are, in the order of the columns."""
     number = columns[0]
     for column in columns[1:]:
-        number = number * (int(column.max(initial=0)) + 2) + (column + 1)
+        number = number * (int(column.max(initial=0)) + 2)
+        number += column
+        number += 1
     return number
 
 

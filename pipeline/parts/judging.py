@@ -33,6 +33,7 @@ from brokerproof.pipeline.intervals.table import SCHEMA as INTERVALS
 from brokerproof.pipeline.intervals.traffic import COUNTS, bins_of, total
 from brokerproof.pipeline.names import is_one_of, numbers
 from brokerproof.pipeline.parts.looks import (
+    LOOKED,
     ONLY_CONTROL,
     SIZES,
     Look,
@@ -135,10 +136,9 @@ class _OfConsumers(NamedTuple):
 
     def sent(self, piece: Piece, parts: int) -> Iterator[Parcel]:
         """Yield the records of a piece by consumer."""
-        table = piece.table()
+        table = piece.table(self.columns)
         happened = ~is_one_of(table, "outcome", "failed")
         table = table.filter(pa.array(is_one_of(table, "op", *self.kinds) & happened))
-        table = table.select(self.columns)
         yield from parcels(table, words_of(named(table, "consumer")), parts)
 
     def worked(self, contents: Sequence[bytes]) -> pa.Table:
@@ -215,15 +215,16 @@ def judged_in_parts(
 
 def _looked(piece: Piece, sampled: int) -> tuple[Look, pa.Table]:
     """Return a first look at a piece, and its control records."""
-    table = piece.table()
-    return look_at(table, sampled), control_rows(table).cast(SCHEMA)
+    table = piece.table(LOOKED)
+    chosen = control_rows(table)
+    control = piece.table().filter(pa.array(chosen)) if chosen.any() else SCHEMA.empty_table()
+    return look_at(table, sampled), control.cast(SCHEMA)
 
 
 def _of_messages(piece: Piece, parts: int) -> Iterator[Parcel]:
     """Yield the records of a piece by message."""
-    table = piece.table()
+    table = piece.table(OF_MESSAGES)
     others = is_one_of(table, "op", *ONLY_CONTROL)
-    table = table.select(OF_MESSAGES)
     if others.any():
         table = table.filter(pa.array(~others))
     yield from parcels(table, words_of_messages(table), parts)

@@ -19,7 +19,7 @@ from brokerproof.pipeline.intervals.idle import latest_times
 from brokerproof.pipeline.intervals.streams import Stretches, are_in_order, stretches
 from brokerproof.pipeline.intervals.subscriptions import Key
 from brokerproof.pipeline.intervals.traffic import spans_of
-from brokerproof.pipeline.names import Ints, is_one_of, joint, numbers, ranks
+from brokerproof.pipeline.names import Ints, Marks, is_one_of, joint, numbers, ranks
 from brokerproof.pipeline.parts.slices import Cuts
 from brokerproof.pipeline.stages import KINDS_OF_CONTROL
 
@@ -76,13 +76,17 @@ class Seen:
     latest: dict[str, int]
 
 
-def control_rows(table: pa.Table) -> pa.Table:
-    """Return the records of `KINDS_OF_CONTROL` in a table; of gets one of each queue."""
+LOOKED: Final = ("op", "run", "queue", "consumer", "start", "end", "position", "outcome")
+"""The columns that a first look needs."""
+
+
+def control_rows(table: pa.Table) -> Marks:
+    """Return which records are of `KINDS_OF_CONTROL`; of gets one of each queue."""
     chosen = is_one_of(table, "op", *ONLY_CONTROL)
     gets = np.flatnonzero(is_one_of(table, "op", "empty"))
     _, first = np.unique(named(table, "queue").number[gets], return_index=True)
     chosen[gets[first]] = True
-    return table.filter(pa.array(chosen))
+    return chosen
 
 
 def look_at(table: pa.Table, sampled: int) -> Look:

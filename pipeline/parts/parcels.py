@@ -41,10 +41,10 @@ class Piece(NamedTuple):
     rows: int
     groups: tuple[tuple[Path, tuple[int, ...]], ...]
 
-    def table(self) -> pa.Table:
-        """Read the rows; columns with few names come as numbers."""
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read some columns of the rows, or all; columns with few names come as numbers."""
         tables = [
-            pq.ParquetFile(path, read_dictionary=[*NAMES]).read_row_groups(groups)
+            pq.ParquetFile(path, read_dictionary=[*NAMES]).read_row_groups(groups, columns)
             for path, groups in self.groups
         ]
         return with_numbered_names(pa.concat_tables(tables).replace_schema_metadata(None))
