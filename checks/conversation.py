@@ -41,10 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Misbehaviour:
-    """A candidate did something that is not a valid answer; `what` is one line."""
+    """A candidate did something that is not a valid answer; `what` is one line.
+
+    `ends` says that its process ended, or was ended: the next run begins with another.
+    """
 
     what: str
     hangs: bool = False
+    ends: bool = False
 
 
 def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
@@ -56,7 +60,7 @@ def ask(candidate: Candidate, operation: Operation) -> Answer | Misbehaviour:
         try:
             return candidate.handle(operation)
         except DriverFault as fault:
-            return Misbehaviour(str(fault), hangs=fault.hangs)
+            return Misbehaviour(str(fault), hangs=fault.hangs, ends=True)
     try:
         with watchdog.asking(operation):
             answer = candidate.handle(operation)

@@ -24,6 +24,7 @@ from brokerproof.checks.search.root_cause import (
     RARE_TRIES,
     TRIES,
     RootCause,
+    kin_of,
     root_cause_of,
 )
 from brokerproof.checks.search.scopes.catalogue import scopes_for
@@ -254,10 +255,14 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False, goes_on: b
     unlike = ""
     for requirement, traces in found.broken.items():
         known = run.evidence.broken.get(requirement)
-        # A search of the scope from its beginning finds the same once more.
-        if known is not None and (repeats or known.certificate.scope == found.scope.name):
-            continue
         shortest = sorted(traces, key=lambda each: len(each.steps))[:WALKS_ATTRIBUTED]
+        if known is not None and (
+            repeats
+            # A search of the scope from its beginning finds the same once more.
+            or known.certificate.scope == found.scope.name
+            or (not kin_of(requirement) and len(shortest[0].steps) >= len(known.steps))
+        ):
+            continue
         came = root_cause_of(
             shortest if repeats else traces,
             run.subject.fresh,

@@ -15,7 +15,7 @@ class Breach:
     `expected` says what should have happened, where the contract cannot say it. `witnesses` are all
     messages concerned, `overdue` those among them that were available and not delivered, `also` the
     other requirements that the same moment breaks. `lost` says that a final drain check missed the
-    message, `hangs` that the candidate did not come back.
+    message, `hangs` that the candidate did not come back, `ends` that its process is no more.
     """
 
     requirement: str
@@ -25,6 +25,7 @@ class Breach:
     also: tuple[str, ...] = ()
     lost: bool = False
     hangs: bool = False
+    ends: bool = False
     expected: str = ""
     moment: Moment | None = field(default=None, compare=False, repr=False)
 

@@ -110,7 +110,8 @@ def _has_crashed(answer: Answer) -> bool:
 def instead_of(answer: Misbehaviour, move: Move, operation: Operation) -> tuple[Exchange, Breach]:
     """Return the step and the breach for a misbehaviour in place of an answer."""
     instead = Answer(error=Error("internal", answer.what))
-    return Exchange(move, operation, instead), Breach("protocol", answer.what, hangs=answer.hangs)
+    breach = Breach("protocol", answer.what, hangs=answer.hangs, ends=answer.ends)
+    return Exchange(move, operation, instead), breach
 
 
 def looked_inside(

@@ -132,12 +132,18 @@ def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, Run | N
 
 def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> Run | None:
     requirement = requirement_of(run)
-    kin = frozenset().union(*(kind for kind in KINDS if requirement in kind))
-    for part in _parts(run.moves):
+    kin = kin_of(requirement)
+    for part in _parts(run.moves) if kin else ():
         shorter = fails(part, fresh, requirement)
-        if shorter is not None and requirement_of(shorter) in kin - {requirement}:
+        if shorter is not None and requirement_of(shorter) in kin:
             return shorter
     return None
+
+
+def kin_of(requirement: str) -> frozenset[str]:
+    """Return the other requirements of its kind, which the same mistake may break."""
+    kinds = (kind for kind in KINDS if requirement in kind)
+    return frozenset().union(*kinds) - {requirement}
 
 
 def _parts(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:

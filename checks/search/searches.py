@@ -25,6 +25,11 @@ Grade: TypeAlias = Literal["product", "sequences", "adaptive"]
 HANGS = "a candidate that hangs"
 """Why a stage ends with the first operation that hangs: each costs its time limit."""
 
+ENDS_MAX = 3
+"""A search ends when the candidate's process has ended so often: each start takes time."""
+
+ENDS = f"a process that ended {ENDS_MAX} times"
+
 KEPT_PER_REQUIREMENT = 40
 """How many traces of a requirement are kept: the first may be another fault's (`root_cause.py`)."""
 
@@ -38,6 +43,7 @@ class Search(Coverage):
     that cannot be judged, since untold events may have happened. After so many last moves as are
     `remembered`, every move was tried in each state. `moves` are those of a walk that were
     tried, and those met. No search by length ends for its number of operations before `depth_min`.
+    `ended` counts how often the candidate's process ended.
     """
 
     scope: Scope
@@ -55,6 +61,7 @@ class Search(Coverage):
     depth_min: int = 0
     cuts: int = 0
     cuts_unjudged: int = 0
+    ended: int = 0
     chains: Chains = field(default_factory=Chains)
 
     def is_to_stop(self, interrupted: Callable[[], str], operations_max: int) -> bool:
@@ -96,6 +103,9 @@ class Search(Coverage):
         for breach in breaches:
             if breach.hangs:
                 self.stopped_by = HANGS
+            self.ended += breach.ends
+            if self.ended == ENDS_MAX:
+                self.stopped_by = self.stopped_by or ENDS
             named = (
                 breach if goes_on(breach) else named_by_final_drain(candidate, told.answer, breach)
             )
