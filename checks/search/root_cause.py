@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -211,25 +211,28 @@ def _with_a_default(run: Run, fresh: Fresh, again: Fails) -> Run | None:
 
 Plain = TypeVar("Plain", bound=msgspec.Struct)
 
+_ALONE: Final = frozenset(
+    (
+        *("priority", "size", "persistent", "properties", "group", "not_before_s", "expires_s"),
+        *("selector", "messages", "bytes", "auto_close", "exclusive", "durable", "auto_delete"),
+    )
+)
+"""The fields whose default goes with any value of the others, and with any claims."""
+
 
 def _plainer(value: Plain) -> Iterator[Plain]:
-    """Yield a move, or a part of one, with the default in one field that has another value.
-
-    Modes stay, since a candidate need not offer the default one.
-    """
+    """Yield a move, or a part of one, with the default in one field that has another value."""
     for field in msgspec.structs.fields(value):
-        given = getattr(value, field.name)
-        plain = [] if field.default is msgspec.NODEFAULT else [field.default]
-        if field.default_factory is not msgspec.NODEFAULT:
-            plain = [field.default_factory()]
+        given, plain = getattr(value, field.name), []
         if isinstance(given, msgspec.Struct):
-            plain += _plainer(given)
-        if field.name != "mode":
-            yield from (
-                msgspec.structs.replace(value, **{field.name: each})
-                for each in plain
-                if each != given
-            )
+            plain = [*_plainer(given)]
+        elif field.name in _ALONE and field.default_factory is not msgspec.NODEFAULT:
+            plain = [field.default_factory()]
+        elif field.name in _ALONE and field.default is not msgspec.NODEFAULT:
+            plain = [field.default]
+        yield from (
+            msgspec.structs.replace(value, **{field.name: each}) for each in plain if each != given
+        )
 
 
 def _without_some(run: Run, size: int, fresh: Fresh, again: Fails) -> Run | None:

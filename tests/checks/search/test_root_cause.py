@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
 from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Report
+from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.findings import Exchange, Run
 from brokerproof.checks.search.root_cause import (
+    Fresh,
     fails,
     requirement_of,
     root_cause_of,
     shortest_form,
 )
 from brokerproof.checks.subjects import Subject
-from brokerproof.checks.trace.moves import Move, Settle
-from brokerproof.spec.messages import Fifo, Message
+from brokerproof.checks.trace.moves import Cut, Move, Settle
+from brokerproof.spec.messages import Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import OK, Answer
-from brokerproof.spec.protocol.operations import Acknowledge, Declare, Get, Operation, Publish
+from brokerproof.spec.protocol.operations import (
+    Acknowledge,
+    Consume,
+    Declare,
+    Drain,
+    Get,
+    Operation,
+    Publish,
+    SetCredit,
+)
 from tests.checks.broken_candidates import Box, Sieve, fresh
 
 
@@ -100,3 +113,29 @@ def test_only_values_that_the_fault_needs_are_left(candidate: type[Box], size: i
     declared, published, *_ = shortest_form(found, begin).moves
     assert declared == Declare(queue="q0", order=Fifo())
     assert published == Publish(queue="q0", message=Message(id="m0", size=size))
+
+
+def test_names_and_what_goes_with_other_values_stay() -> None:
+    broken = Breach("nothing-lost", "it is gone")
+
+    def all_of_them(moves: Sequence[Move], _fresh: Fresh, _requirement: str) -> Run | None:
+        run = Run(tuple(Exchange(move, Drain(), OK) for move in moves), broken)
+        return run if len(moves) == len(GIVEN) else None
+
+    run = all_of_them(GIVEN, partial(fresh, Box), "nothing-lost")
+    assert run is not None
+    assert shortest_form(run, partial(fresh, Box), all_of_them).moves == PLAIN
+
+
+GIVEN: tuple[Move, ...] = (
+    SetCredit(consumer="c", messages=2, bytes=1),
+    Declare(queue="q", order=Priority(3), auto_delete=True, deliveries=1, dead_letters="d"),
+    Consume(channel="ch", queue="q", consumer="c", mode="browse", queues=("q", "r")),
+    Cut(move=Publish(queue="q", message=Message(id="m", size=0)), change=2),
+)
+PLAIN: tuple[Move, ...] = (
+    SetCredit(consumer="c"),
+    Declare(queue="q", order=Priority(3), deliveries=1, dead_letters="d"),
+    Consume(channel="ch", queue="q", consumer="c", mode="browse", queues=("q", "r")),
+    Cut(move=Publish(queue="q", message=Message(id="m")), change=2),
+)
