@@ -156,11 +156,12 @@ def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
     entry = known.messages[message]
     get = Get(channel="final drain", queue=known.queue_of_message(message))
     bindings, getter = known.with_getter(get)
-    for row in reversed(breach.moment.window.rows):
-        for world, _, _ in ordered(row.cases):
-            one_more = known.contract.grown(world, Consumer)
-            _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (getter,))
-            for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
-                if entry in missing:
-                    return label
+    # What was there before a client's step in this window may have been dropped by it.
+    [*_, now] = [row for row in breach.moment.window.rows if row.cases]
+    for world, _, _ in ordered(now.cases):
+        one_more = known.contract.grown(world, Consumer)
+        _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (getter,))
+        for label, missing in ((k, v) for blame in blames for k, v in blame.items()):
+            if entry in missing:
+                return label
     return None
