@@ -492,6 +492,17 @@ def _scopes_of_the_clock(
             settlements=(),
             seconds=1,
         )
+    if "acknowledge" in claims.modes and "bytes" in claims.credit and expiring:
+        yield Scope(
+            "a message that expires ahead of one that has room",
+            orders[:1],
+            messages=3,
+            payloads=(Payload(), Payload(size=2, expires_s=1)),
+            consumers=1,
+            kinds=(Kind("acknowledge", bytes=2),),
+            settlements=(),
+            seconds=1,
+        )
     if claims.browse:
         yield Scope(
             "a browser and a clock",
