@@ -24,9 +24,9 @@ NAMES: Final = ("op", "mode", "outcome", "run", "queue", "consumer", "channel")
 
 def with_numbered_names(table: pa.Table) -> pa.Table:
     """Return the table with those of these columns that it has encoded as dictionaries."""
-    for name in set(NAMES).intersection(table.column_names):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, _numbered(table.column(name)))
+    for name in NAMES:
+        if (at := table.schema.get_field_index(name)) >= 0:
+            table = table.set_column(at, name, _numbered(table.column(name)))
     return table
 
 

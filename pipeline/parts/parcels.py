@@ -47,7 +47,8 @@ class Piece(NamedTuple):
             pq.ParquetFile(path, read_dictionary=[*NAMES]).read_row_groups(groups, columns)
             for path, groups in self.groups
         ]
-        return with_numbered_names(pa.concat_tables(tables).replace_schema_metadata(None))
+        table = pa.concat_tables(tables).replace_schema_metadata(None)
+        return with_numbered_names(table.select(columns or table.column_names))
 
 
 def pieces_of(files: Iterable[Path], most: int) -> Iterator[Piece]:
