@@ -157,8 +157,8 @@ def _promise_of_a_missing(breach: Breach, message: str) -> str | None:
     get = Get(channel="final drain", queue=known.queue_of_message(message))
     bindings, getter = known.with_getter(get)
     # What was there before a client's step in this window may have been dropped by it.
-    [*_, now] = [row for row in breach.moment.window.rows if row.cases]
-    for world, _, _ in ordered(now.cases):
+    possible = [row.cases for row in breach.moment.window.rows if row.cases]
+    for world, _, _ in ordered(possible[-1]) if possible else ():
         one_more = known.contract.grown(world, Consumer)
         _, blames = known.contract.take(bindings.frame, one_more, "final_drain", (getter,))
         for label, missing in ((k, v) for blame in blames for k, v in blame.items()):

@@ -320,6 +320,15 @@ TABLE = [
 ]
 
 
+@pytest.mark.parametrize(("address", "title"), [("box", "box  (1)"), ("a:box", "a:box  (box 1)")])
+def test_a_candidate_that_is_called_like_its_address_is_named_once(
+    address: str, title: str
+) -> None:
+    report = report_with(*VERDICTS)
+    report.address = address
+    assert shown(report)[0] == title
+
+
 def test_a_report_shows_verdicts_the_worst_first_then_totals_and_counterexamples() -> None:
     assert shown(report_with(*VERDICTS)) == [
         "box:make  (box 1)",
