@@ -30,7 +30,7 @@ from brokerproof.checks.search.root_cause import (
 from brokerproof.checks.search.scopes.catalogue import scopes_for
 from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.search.scopes.scope import Scope
-from brokerproof.checks.search.searches import HANGS, Grade, Search
+from brokerproof.checks.search.searches import ENDS, HANGS, Grade, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.checks.workers.worker_pool import Lost
@@ -247,6 +247,7 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False, goes_on: b
     that goes on from the beginning, only what it found broken is kept.
     """
     run.clock.hangs += found.stopped_by == HANGS
+    run.clock.ended += found.stopped_by == ENDS
     run.operations += found.operations
     if not goes_on:
         found.reached[found.scope.name] = found.reach()

@@ -122,7 +122,7 @@ class Clock:
 
     def __init__(self, seconds: float | None, begun_s_ago: float = 0.0) -> None:
         self.interrupted = False
-        self.hangs = 0
+        self.hangs = self.ended = 0
         self.memory_max: int | None = None  # only in a worker: others hold more than a search
         self.is_pressed: Callable[[], bool] = lambda: False
         self._seconds, self._asked = seconds, 0
@@ -148,6 +148,8 @@ class Clock:
             return "interrupted"
         if self.hangs >= HANGS_MAX:
             return "the candidate hangs, so nothing more was tried"
+        if self.ended >= ENDED_MAX:
+            return "the candidate's process ended again and again, so nothing more was tried"
         if self.left_s() < self._repeating_s:
             return f"the cap of {self._seconds:g} s was reached"
         self._asked += 1
@@ -169,6 +171,9 @@ MEMORY_LOOKED_AT_EVERY = 32
 
 HANGS_MAX = 2
 """Stages or scopes that may end with a candidate that hangs. Each costs a time limit."""
+
+ENDED_MAX = 20
+"""Searches that may end with a process that ended several times. Each end costs a start."""
 
 REPEATING_S_MAX = 4.0
 """The most of the cap that is reserved for repeating and shortening findings."""

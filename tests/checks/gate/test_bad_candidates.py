@@ -24,6 +24,7 @@ from brokerproof.candidates.driver.self_check import BrokerproofErrs
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.conversation import Misbehaviour, ask
 from brokerproof.checks.gate.gate import Budget, Report, run_gate
+from brokerproof.checks.gate.gate_run import ENDED_MAX
 from brokerproof.checks.search.searches import ENDS
 from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.trace.moves import text_of
@@ -317,8 +318,14 @@ def test_a_driver_that_does_not_answer_hangs_and_ends_the_stage(fault: str, half
 def test_a_driver_that_ends_again_and_again_is_not_started_for_each_move(fault: str) -> None:
     report = gated(bad(fault, "--at", 0, "--of", "get"), budget=Budget(4_000, 0))
     ended = [each for each in report.stages if f"stopped by {ENDS}" in each.did]
-    assert len(ended) == (len(report.stages) if fault == "left" else 0)
     assert all(each.operations < 40 for each in ended)
+    if fault == "left":
+        assert len(ended) == len(report.stages) == ENDED_MAX
+        assert {v.reason for v in report.verdicts if v.outcome is Outcome.INCONCLUSIVE} == {
+            "the candidate's process ended again and again, so nothing more was tried"
+        }
+    else:
+        assert ended == []
 
 
 def test_a_slow_driver_is_no_hang_and_the_cap_ends_the_run() -> None:
