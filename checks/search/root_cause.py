@@ -10,7 +10,7 @@ for that one. Requirements of different kinds never stand in for each other.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -133,7 +133,7 @@ def attributed(traces: Sequence[Run], fresh: Fresh) -> tuple[Run | None, Run | N
 def _breaks_another_of_its_kind(run: Run, fresh: Fresh) -> Run | None:
     requirement = requirement_of(run)
     kin = kin_of(requirement)
-    for part in _parts(run.moves) if kin else ():
+    for part in _without(run.moves, 1) if kin else ():
         shorter = fails(part, fresh, requirement)
         if shorter is not None and requirement_of(shorter) in kin:
             return shorter
@@ -144,11 +144,6 @@ def kin_of(requirement: str) -> frozenset[str]:
     """Return the other requirements of its kind, which the same mistake may break."""
     kinds = (kind for kind in KINDS if requirement in kind)
     return frozenset().union(*kinds) - {requirement}
-
-
-def _parts(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
-    for left_out in range(len(moves)):
-        yield [*moves[:left_out], *moves[left_out + 1 :]]
 
 
 def fails(moves: Sequence[Move], fresh: Fresh, requirement: str) -> Run | None:
@@ -187,26 +182,43 @@ def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
     size = max(1, len(run.moves) // 2)
     try:
         while size:
-            shorter = _without_some(run, size, fresh, again)
+            attempts = _without(run.moves, size)
+            shorter = _still_broken(run, attempts, len(run.steps) - 1, fresh, again)
             run = shorter or run
             size = min(size, max(1, len(run.moves) // 2)) if shorter else size // 2
-        while plainer := _with_a_default(run, fresh, again):
+        while plainer := _still_broken(
+            run, _with_a_default(run.moves), len(run.steps), fresh, again
+        ):
             run = plainer
     except CapReached:
         pass
     return run
 
 
-def _with_a_default(run: Run, fresh: Fresh, again: Fails) -> Run | None:
-    """Return a run with the default in one more field that breaks the same requirement."""
+def _still_broken(
+    run: Run, attempts: Iterable[Sequence[Move]], steps_max: int, fresh: Fresh, again: Fails
+) -> Run | None:
+    """Return the first attempt that breaks the same requirement in at most so many steps."""
     requirement = requirement_of(run)
-    for at, move in enumerate(run.moves):
-        for plainer in _plainer(move):
-            found = again([*run.moves[:at], plainer, *run.moves[at + 1 :]], fresh, requirement)
-            same = found is not None and requirement_of(found) == requirement
-            if found is not None and same and len(found.steps) <= len(run.steps):
-                return found
+    for moves in attempts:
+        found = again(moves, fresh, requirement)
+        same = found is not None and requirement_of(found) == requirement
+        if found is not None and same and len(found.steps) <= steps_max:
+            return found
     return None
+
+
+def _without(moves: Sequence[Move], size: int) -> Iterator[Sequence[Move]]:
+    """Yield the moves without some `size` in a row."""
+    for first in range(0, len(moves), size):
+        yield [*moves[:first], *moves[first + size :]]
+
+
+def _with_a_default(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
+    """Yield the moves with the default in one more field."""
+    for at, move in enumerate(moves):
+        for plainer in _plainer(move):
+            yield [*moves[:at], plainer, *moves[at + 1 :]]
 
 
 Plain = TypeVar("Plain", bound=msgspec.Struct)
@@ -233,18 +245,6 @@ def _plainer(value: Plain) -> Iterator[Plain]:
         yield from (
             msgspec.structs.replace(value, **{field.name: each}) for each in plain if each != given
         )
-
-
-def _without_some(run: Run, size: int, fresh: Fresh, again: Fails) -> Run | None:
-    """Return a run without some `size` steps in a row that breaks the same requirement."""
-    requirement = requirement_of(run)
-    for first in range(0, len(run.moves), size):
-        part = [*run.moves[:first], *run.moves[first + size :]]
-        found = again(part, fresh, requirement)
-        same = found is not None and requirement_of(found) == requirement
-        if found is not None and same and len(found.steps) < len(run.steps):
-            return found
-    return None
 
 
 def requirement_of(run: Run) -> str:
