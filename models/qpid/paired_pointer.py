@@ -177,7 +177,7 @@ A place may lie further back than it need: the next search passes the same entri
 A search may end, or go on from another step: its next swap succeeds only with the current pair.
     choose: guard 1; give_up: guard 1, seeking; find: guard 2; miss: guard 1, guard 2, seeking*6;
     move: seeking*5; come_too_late: guard 2, seeking*3; set: seeking*5; leave: guard 1, seeking*4
-A seeker without the current pair changes nothing, whatever it knows.
+A seeker whose pair has been replaced changes nothing.
     read: seen, knows, known
 An opener that finds its entry gone may end at any step.
     find_it_gone: guard 1
