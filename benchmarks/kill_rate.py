@@ -16,12 +16,12 @@ shortest known. The seconds of the driver's own process are not counted.
     python benchmarks/kill_rate.py --mutants 50
     python benchmarks/kill_rate.py --beside OLD/bin/python
 
-All faults in all forms take hours on two cores; `--every N` takes every N-th. `--keep FILE` writes
-each result as a line of JSON, and a case that FILE already has is not hunted again. It belongs to
-one state of the sources. A search does the same with each seed, so what it finds with the first
-seed counts for the others too. `--beside` gives the same faults, behind a driver, to the `check` of
-another brokerproof with its default options: the Python that it is installed for. Its seconds are
-those of the whole check.
+All faults in all forms take hours on two cores; `--every N` takes every N-th, and with `--first M`
+they begin behind M others, as mutants do. `--keep FILE` writes each result as a line of JSON, and a
+case that FILE already has is not hunted again. It belongs to one state of the sources. A search
+does the same with each seed, so what it finds with the first seed counts for the others too.
+`--beside` gives the same faults, behind a driver, to the `check` of another brokerproof with its
+default options: the Python that it is installed for. Its seconds are those of the whole check.
 """
 
 from __future__ import annotations
@@ -136,9 +136,11 @@ def _hunted_in(form: str, chosen: argparse.Namespace) -> Iterator[str]:
             for each in mutants()
             if each.name not in known and not each.file.startswith(ELSEWHERE)
         ]
-        yield from (f"mutant:{name}" for name in names[:: max(1, len(names) // chosen.mutants)])
+        yield from (
+            f"mutant:{name}" for name in names[chosen.first :: max(1, len(names) // chosen.mutants)]
+        )
         return
-    for fault in [*faults().values()][:: chosen.every]:
+    for fault in [*faults().values()][chosen.first :: chosen.every]:
         by_answers = fault.requirement not in (*INSIDE, REQUIREMENT) and fault.id not in NOT_IN_JSON
         if form == "object" or by_answers:
             yield f"fault:{fault.id}"
@@ -319,6 +321,7 @@ def main() -> None:
     options.add_argument("--form", action="append", choices=FORMS)
     options.add_argument("--effort", action="append", choices=get_args(Effort))
     options.add_argument("--every", type=int, default=1)
+    options.add_argument("--first", type=int, default=0, help="how many to leave out before these")
     options.add_argument(
         "--mutants", type=int, default=0, help="hunt about so many mutants instead"
     )
