@@ -35,7 +35,7 @@ from brokerproof.checks.gate.host import Host, Request
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
-from brokerproof.checks.report.terminal import show
+from brokerproof.checks.report.terminal import show, show_progress
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     VerdictFile,
@@ -313,9 +313,7 @@ class _Check:
 
         def progress(stage: str, operations: int) -> None:
             self.interrupts.raise_if_pressed()
-            status.update(
-                f"{shown}: {stage}, {operations} operations (Ctrl-C shows what was found)"
-            )
+            show_progress(status, shown, f"{stage}, {operations} operations")
 
         with status if self.progress else nullcontext():
             return host.run(progress)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -34,8 +35,17 @@ _STYLES = {
     Outcome.NOT_CLAIMED: "dim",
 }
 
+SPINNER_WIDTH = 2
+"""Columns that the moving sign before a progress line takes."""
 
 Row: TypeAlias = tuple[str, str, Text, str, Text]
+
+
+def show_progress(status: Status, candidate: str, did: str) -> None:
+    """Show progress in one line, cut at its end where the terminal is narrow."""
+    line = Text(f"Ctrl-C shows what was found; {candidate}: {did}")
+    line.truncate(status.console.width - SPINNER_WIDTH, overflow="ellipsis")
+    status.update(line)
 
 
 def show(record: CandidateRecord, console: Console, *, verbose: bool = False) -> None:

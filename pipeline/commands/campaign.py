@@ -35,7 +35,7 @@ from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
-from brokerproof.checks.report.terminal import show
+from brokerproof.checks.report.terminal import show, show_progress
 from brokerproof.checks.report.verdict_file import (
     candidate_record,
     verdict_file,
@@ -176,7 +176,7 @@ class _Asked:
             what = "searching the scopes, before the seeds"
         failing = f", {len(gathered.failing)} broke a MUST" if gathered.failing else ""
         shown = without_password(self.plan.candidate)
-        status.update(f"{shown}: {what}{failing} (Ctrl-C shows what was found)")
+        show_progress(status, shown, what + failing)
 
     def told(self, gathered: Gathered, hello: Hello, folder: Path) -> ExitStatus:
         """Write and show the results; return the exit status."""

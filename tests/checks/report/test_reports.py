@@ -427,3 +427,14 @@ def test_a_report_is_written_for_machines_too(tmp_path: Path) -> None:
     claims = Box().hello().capabilities
     assert embedded == msgspec.structs.replace(BROKEN, claims=claims)
     assert embedded == read(tmp_path / "counterexamples" / "fifo-order.json")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_progress_stays_in_one_line(width: int) -> None:
+    printed = StringIO()
+    status = Console(file=printed, width=width).status("starting")
+    terminal.show_progress(status, "exec:./a-driver --with options", "product: two queues, 7 moves")
+    status.console.print(status.renderable)
+    (line,) = printed.getvalue().splitlines()
+    assert line.endswith("7 moves") is (width == 200)
+    assert "Ctrl-C" in line
