@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
-from brokerproof.models.language.core.model import Action, System
+from brokerproof.models.language.core.model import System
 from brokerproof.models.language.core.overflow import out_of_range
 from brokerproof.models.language.core.rewriting import Function
 from brokerproof.models.language.core.scope import (
@@ -34,10 +34,11 @@ from brokerproof.models.language.core.terms import (
 from brokerproof.models.language.read.python_text import PythonText
 
 State: TypeAlias = tuple[int, ...]
+Kind: TypeAlias = Literal["axioms", "initial", "invariant", "situation", "guard", "guards", "step"]
 
 
 class PlainReading:
-    """A system in a scope, compiled from `source`; raises `ModelError` if they do not fit."""
+    """A system in a scope, as functions; raises `ModelError` if they do not fit."""
 
     def __init__(self, system: System, scope: Scope) -> None:
         scope.check(system)
@@ -50,10 +51,7 @@ class PlainReading:
                 self._base[symbol] = self.size
                 self.size += scope.count(symbol)
         self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
-        self.source = "\n\n".join(self._functions()) + "\n"
-        self._compiled: dict[str, Callable[..., object]] = {"within": _within}
-        # This class prints the source from terms: no text from outside reaches it.
-        exec(compile(self.source, f"<{system.name} in a scope>", "exec"), self._compiled)  # noqa: S102
+        self._compiled: dict[tuple[Kind, str], Callable[..., object]] = {}
 
     @functools.cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -62,11 +60,11 @@ class PlainReading:
 
     def enabled(self, action: str, state: State, arguments: Sequence[int]) -> bool:
         """Return whether the action's guard holds."""
-        return bool(self._compiled[f"guard_{action}"](state, *arguments))
+        return bool(self._function("guard", action)(state, *arguments))
 
     def failing(self, action: str, state: State, arguments: Sequence[int]) -> list[str]:
         """Return the labels of the guards that do not hold, or their texts if they have none."""
-        verdicts = cast("tuple[object, ...]", self._compiled[f"guards_{action}"](state, *arguments))
+        verdicts = cast("tuple[object, ...]", self._function("guards", action)(state, *arguments))
         guards = zip(self.system.action(action).guards, verdicts, strict=True)
         return [guard.label or show(guard.term) for guard, holds in guards if not holds]
 
@@ -75,7 +73,7 @@ class PlainReading:
 
         Raises `ModelError` for an integer outside of the scope.
         """
-        return cast("State", self._compiled[f"step_{action}"](state, *arguments))
+        return cast("State", self._function("step", action)(state, *arguments))
 
     def arguments(self, action: str) -> Iterable[tuple[int, ...]]:
         """Return all arguments that the action can be given."""
@@ -83,18 +81,11 @@ class PlainReading:
 
     def holds(self, invariant: str, state: State) -> bool:
         """Return whether the invariant of that name holds."""
-        names = [statement.name for statement in self.system.invariants]
-        return bool(self._compiled[f"invariant_{names.index(invariant)}"](state))
+        return bool(self._function("invariant", invariant)(state))
 
     def exercised(self, invariant: str, state: State) -> bool:
         """Return whether the situation of the invariant of that name occurs in a state."""
-        name = f"situation_{invariant}"
-        if name not in self._compiled:
-            (statement,) = [each for each in self.system.invariants if each.name == invariant]
-            source = f"lambda state: {self._text.expression(situation(statement.term))}"
-            # This class prints the source from terms: no text from outside reaches it.
-            self._compiled[name] = eval(source, self._compiled)  # noqa: S307
-        return bool(self._compiled[name](state))
+        return bool(self._function("situation", invariant)(state))
 
     def violated(self, state: State) -> list[str]:
         """Return the names of the invariants that do not hold."""
@@ -106,7 +97,7 @@ class PlainReading:
         choices = [self.scope.choices(cell) if cell.symbol in free else (0,) for cell in self.cells]
         seen = set()
         for valuation in itertools.product(*choices):
-            if self._compiled["axioms"](valuation):
+            if self._function("axioms")(valuation):
                 state = self.initial_state(valuation)
                 if state not in seen:
                     seen.add(state)
@@ -114,7 +105,7 @@ class PlainReading:
 
     def initial_state(self, valuation: State) -> State:
         """Return the initial state with the rigid symbols of the given state."""
-        return cast("State", self._compiled["initial"](valuation))
+        return cast("State", self._function("initial")(valuation))
 
     def position(self, cell: Cell) -> int:
         """Return the position of a cell's value in a state."""
@@ -123,16 +114,32 @@ class PlainReading:
             offset = offset * len(self.scope.values(sort)) + index
         return self._base[cell.symbol] + offset
 
-    def _functions(self) -> Iterator[str]:
-        yield self._function("axioms", [], self._all(s.term for s in self.system.axioms))
-        yield self._function("initial", [], self._state_after(self.system.initial, {}))
-        for number, statement in enumerate(self.system.invariants):
-            text = self._text.expression(statement.term)
-            yield self._function(f"invariant_{number}", [], text)
-        for action in self.system.actions:
-            yield from self._action(action)
+    def _function(self, kind: Kind, of: str = "") -> Callable[..., object]:
+        """Return a function of a state; each is compiled at its first use, since few are used."""
+        if (kind, of) not in self._compiled:
+            name = f"<{kind} {of} of {self.system.name} in a scope>"
+            code = compile(self.source(kind, of), name, "eval")
+            # This class prints the source from terms: no text from outside reaches it.
+            self._compiled[kind, of] = eval(code, {"within": _within})  # noqa: S307
+        return self._compiled[kind, of]
 
-    def _action(self, action: Action) -> Iterator[str]:
+    def source(self, kind: Kind, of: str = "") -> str:
+        """Return the text of a function, as of the `guard` of an action."""
+        names, text = self._printed(kind, of)
+        return f"lambda {', '.join(['state', *names])}: {text}"
+
+    def _printed(self, kind: Kind, of: str) -> tuple[list[str], str]:
+        """Return the parameters behind the state, and the result."""
+        match kind:
+            case "axioms":
+                texts = [self._text.expression(each.term) for each in self.system.axioms]
+                return [], " and ".join(texts) or "True"
+            case "initial":
+                return [], self._state_after(self.system.initial, {})
+            case "invariant" | "situation":
+                (term,) = [each.term for each in self.system.invariants if each.name == of]
+                return [], self._text.expression(term if kind == "invariant" else situation(term))
+        action = self.system.action(of)
         # Names end in an underscore here, so that they are no keywords and no bound variables.
         names = [f"{parameter_name(parameter)}_" for parameter in action.parameters]
         variables = {
@@ -140,18 +147,10 @@ class PlainReading:
             for parameter, name in zip(action.parameters, names, strict=True)
             if isinstance(parameter, Term)
         }
+        if kind == "step":
+            return names, self._state_after(action.updates, variables)
         texts = [self._text.expression(guard.term, variables) for guard in action.guards]
-        yield self._function(f"guard_{action.name}", names, " and ".join(texts) or "True")
-        yield self._function(f"guards_{action.name}", names, _tuple(texts))
-        after = self._state_after(action.updates, variables)
-        yield self._function(f"step_{action.name}", names, after)
-
-    @staticmethod
-    def _function(name: str, parameters: list[str], result: str) -> str:
-        return f"def {name}({', '.join(['state', *parameters])}):\n    return {result}"
-
-    def _all(self, terms: Iterable[Term]) -> str:
-        return " and ".join(self._text.expression(term) for term in terms) or "True"
+        return names, " and ".join(texts) or "True" if kind == "guard" else _tuple(texts)
 
     def _state_after(self, updates: dict[Symbol, Function], variables: dict[Term, str]) -> str:
         """Return the text of the tuple with the updates and the rest of the old state."""

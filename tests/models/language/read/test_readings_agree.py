@@ -293,7 +293,10 @@ def test_the_text_is_the_same_whatever_was_traced_before() -> None:
         """The same model, traced once more, with other variables."""
 
     scope = Scope({Item: 2}, range(3))
-    assert PlainReading(COUNTERS, scope).source == PlainReading(trace(Again), scope).source
+    plain, again = PlainReading(COUNTERS, scope), PlainReading(trace(Again), scope)
+    for action in COUNTERS.actions:
+        assert plain.source("guard", action.name) == again.source("guard", action.name)
+        assert plain.source("step", action.name) == again.source("step", action.name)
 
 
 def test_failing_guards_are_named_by_their_labels() -> None:
