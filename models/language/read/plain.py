@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, cast
 
-from brokerproof.models.language.core.model import System
+from brokerproof.models.language.core.model import Action, System
 from brokerproof.models.language.core.overflow import out_of_range
 from brokerproof.models.language.core.rewriting import Function
 from brokerproof.models.language.core.scope import (
@@ -28,13 +28,16 @@ from brokerproof.models.language.core.terms import (
     Sort,
     Symbol,
     Term,
+    free_variables,
     show,
     situation,
 )
 from brokerproof.models.language.read.python_text import PythonText
 
 State: TypeAlias = tuple[int, ...]
-Kind: TypeAlias = Literal["axioms", "initial", "invariant", "situation", "guard", "guards", "step"]
+Kind: TypeAlias = Literal[
+    "axioms", "initial", "invariant", "situation", "guard", "guards", "instances", "step"
+]
 
 
 class PlainReading:
@@ -61,6 +64,13 @@ class PlainReading:
     def enabled(self, action: str, state: State, arguments: Sequence[int]) -> bool:
         """Return whether the action's guard holds."""
         return bool(self._function("guard", action)(state, *arguments))
+
+    def instances(
+        self, action: str, state: State, among: Sequence[Sequence[int]]
+    ) -> list[tuple[int, ...]]:
+        """Return the arguments, each one `among` some values, with which the guard holds."""
+        function = self._function("instances", action)
+        return cast("list[tuple[int, ...]]", function(state, *among))
 
     def failing(self, action: str, state: State, arguments: Sequence[int]) -> list[str]:
         """Return the labels of the guards that do not hold, or their texts if they have none."""
@@ -149,8 +159,23 @@ class PlainReading:
         }
         if kind == "step":
             return names, self._state_after(action.updates, variables)
+        if kind == "instances":
+            return [f"{name}among" for name in names], self._instances(action, names, variables)
         texts = [self._text.expression(guard.term, variables) for guard in action.guards]
         return names, " and ".join(texts) or "True" if kind == "guard" else _tuple(texts)
+
+    def _instances(self, action: Action, names: list[str], variables: dict[Term, str]) -> str:
+        """Return the text of a list; a condition stands where its last argument is known."""
+        guard = action.guard
+        if not names:
+            return f"[()] if {self._text.expression(guard)} else []"
+        loops = [f" for {name} in {name}among" for name in names]
+        for condition in guard.args if guard.op == "and" else (guard,):
+            needed = [names.index(variables[each]) for each in free_variables(condition)]
+            # A set is no variable, so a condition may need it.
+            last = max(needed, default=0) if len(variables) == len(names) else -1
+            loops[last] += f" if {self._text.expression(condition, variables)}"
+        return f"[{_tuple(names)}{''.join(loops)}]"
 
     def _state_after(self, updates: dict[Symbol, Function], variables: dict[Term, str]) -> str:
         """Return the text of the tuple with the updates and the rest of the old state."""

@@ -1,8 +1,7 @@
 """The search for steps of a model that lead from one state to another.
 
-A pattern is an action with arguments, in which `ANY` stands for every value. A literal of the guard
-on one parameter (``place[m] == Q1``) narrows `ANY` before the guard is evaluated. States closer to
-the goal are expanded first. The order decides only how soon a path is found: without a path, every
+A pattern is an action with arguments, in which `ANY` stands for every value. States closer to the
+goal are expanded first. The order decides only how soon a path is found: without a path, every
 reachable state is visited.
 """
 
@@ -13,10 +12,9 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import ne
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from brokerproof.models.language.core.scope import Cell
-from brokerproof.models.language.core.terms import Enumeration, Symbol, Term
+from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.read.plain import PlainReading, State
 
 ANY: Final = -1
@@ -75,53 +73,20 @@ def find_path(
 
 def enabled(reading: PlainReading, state: State, patterns: Iterable[Taken]) -> Iterator[Taken]:
     """Yield each step of the patterns whose guard holds in a state."""
-    for action, arguments in patterns:
-        ranges = []
-        for value, (every, literals) in zip(arguments, _narrowed(reading, action), strict=True):
-            values = every if value == ANY else (value,)
-            for base, wanted in literals:
-                values = [each for each in values if state[base + each] == wanted]
-            ranges.append(values)
-        for each in itertools.product(*ranges):
-            if reading.enabled(action, state, each):
-                yield Taken(action, each)
+    for pattern in patterns:
+        for each in reading.instances(pattern.action, state, _among(reading, pattern)):
+            yield Taken(pattern.action, each)
 
 
 @functools.cache
-def _narrowed(
-    reading: PlainReading, action: str
-) -> tuple[tuple[Sequence[int], tuple[tuple[int, int], ...]], ...]:
-    """Return for each parameter its values, and the literals of the guard: a base and a value."""
-    traced = reading.system.action(action)
-    guard = traced.guard
-    conjuncts = guard.args if guard.op == "and" else (guard,)
-    found: dict[Term | Symbol, list[tuple[int, int]]] = {}
-    for term in conjuncts:
-        literal = _literal(term)
-        if literal is not None and literal[0].args and literal[0].args[0].op == "variable":
-            value, wanted = literal
-            symbol = cast("Symbol", value.payload)
-            if len(value.args) == 1:
-                base = reading.position(Cell(symbol, (0,)))
-                found.setdefault(value.args[0], []).append((base, wanted))
+def _among(reading: PlainReading, pattern: Taken) -> tuple[Sequence[int], ...]:
+    """Return the values of each argument that a pattern allows."""
+    parameters = reading.system.action(pattern.action).parameters
     return tuple(
-        (reading.scope.values(type(each)), tuple(found.get(each, ())))
-        for each in traced.parameters
-        if isinstance(each, Term)
+        reading.scope.values(type(parameter)) if value == ANY else (value,)
+        for parameter, value in zip(parameters, pattern.arguments, strict=True)
+        if isinstance(parameter, Term)
     )
-
-
-def _literal(term: Term) -> tuple[Term, int] | None:
-    """Return a read and its required value if the term is such a condition."""
-    match term.op:
-        case "read":
-            return term, 1
-        case "not" if term.args[0].op == "read":
-            return term.args[0], 0
-        case "equal" if term.args[0].op == "constant" and term.args[1].op == "read":
-            if isinstance(term.args[0], Enumeration):
-                return term.args[1], cast("int", term.args[0].payload)
-    return None
 
 
 def _back(before: dict[State, tuple[State, Taken] | None], state: State) -> tuple[Taken, ...]:

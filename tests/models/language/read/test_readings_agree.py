@@ -147,6 +147,25 @@ def test_columns_agree_with_plain_python(system: System, scope: Scope) -> None:
     assert differences(plain, columns, arbitrary(plain, 100)) == []
 
 
+@pytest.mark.parametrize(("system", "scope"), SCOPES)
+def test_a_guard_among_given_arguments_holds_where_it_holds_of_each(
+    system: System, scope: Scope
+) -> None:
+    plain = PlainReading(system, scope)
+    for state in arbitrary(plain, 20):
+        for action in system.actions:
+            every = [*plain.arguments(action.name)]
+            enabled = [each for each in every if plain.enabled(action.name, state, each)]
+            among = [sorted({*values}) for values in zip(*every, strict=True)]
+            assert plain.instances(action.name, state, among) == enabled
+            fewer = [values[::2] for values in among]
+            assert plain.instances(action.name, state, fewer) == [
+                each
+                for each in enabled
+                if all(value in values for value, values in zip(each, fewer, strict=True))
+            ]
+
+
 def test_successors_of_many_words_are_those_of_each() -> None:
     scope = Scope({Entry: 3, Subscription: 1}, range(1))
     columns = ColumnReading(POINTERS, scope)
