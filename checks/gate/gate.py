@@ -125,7 +125,7 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
     """
     if run.clock.reason() or not run.budget.examples:
         return
-    found = Sampling(heard=heard)
+    found = Sampling(heard=heard, known=frozenset(run.evidence.broken))
     try:
         sample(
             run.subject,

@@ -70,8 +70,12 @@ _SWARM = (1 << len(OPTIONAL)) - 1
 
 @dataclass
 class Sampling(Examples):
-    """What the stateful stage did and found; runs for shrinking are not counted."""
+    """What the stateful stage did and found; runs for shrinking are not counted.
 
+    A requirement in `known` is broken already, and no example ends for it.
+    """
+
+    known: frozenset[str] = frozenset()
     shrinking: bool = False
     largest: int = 0
     long_from: int = 0
@@ -98,7 +102,7 @@ def sample(
     share = LONG_SHARE if subject.wire is None else LONG_SHARE_ON_A_WIRE
     found.long_from = examples - examples // share
     while found.examples < examples and len(found.broken) < ROUNDS_MAX:
-        known = frozenset(found.broken)
+        known = found.known | found.broken.keys()
         machine = _machine(subject, found, known, interrupted, progress)
         hypothesis_seed(seed + len(known))(machine)
         found.shrinking = False
@@ -113,7 +117,7 @@ def sample(
             # Hypothesis calls an example flaky when the cap ends it while it is being shrunk.
             if interrupted() or found.stopped_by:
                 break
-            if frozenset(found.broken) == known:
+            if found.broken.keys() <= known:
                 raise
             continue
         break

@@ -62,7 +62,9 @@ def test_many_messages_wait_in_some_examples_on_the_wire(wire: OnTheWire | None)
 
 
 class Loses:
-    """A broker that takes the hundredth message and never delivers it."""
+    """A broker that takes one message, the hundredth, and never delivers it."""
+
+    lost = "m99"
 
     def __init__(self) -> None:
         self.behind = broker()
@@ -73,9 +75,29 @@ class Loses:
 
     def handle(self, operation: Operation) -> Answer:
         """Carry out an operation, except for one publish."""
-        if isinstance(operation, Publish) and operation.message.id == "m99":
+        if isinstance(operation, Publish) and operation.message.id == self.lost:
             return OK
         return self.behind.handle(operation)
+
+
+class LosesTheFirst(Loses):
+    """A broker that every example finds broken."""
+
+    lost = "m0"
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        LosesTheFirst.made += 1
+
+
+@pytest.mark.parametrize("known", [(), ("nothing-lost", "credit-used")])
+def test_what_a_search_has_found_is_not_shrunk_once_more(known: tuple[str, ...]) -> None:
+    subject = Subject("lossy", Loses().hello(), LosesTheFirst, in_process=True)
+    found, LosesTheFirst.made = Sampling(known=frozenset(known)), 0
+    sample(subject, found, seed=0, examples=8, interrupted=lambda: "")
+    assert ("nothing-lost" in found.broken) == (not known)
+    assert (LosesTheFirst.made == found.examples == 8) == bool(known)
 
 
 @pytest.mark.parametrize(("seconds", "is_short"), [(15.0, True), (0.0, False)])
