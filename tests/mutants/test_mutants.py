@@ -44,7 +44,7 @@ def by_name() -> dict[str, Mutant]:
     return {each.name: each for each in mutants()}
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("name", "requirement"),
     [
@@ -83,7 +83,7 @@ def test_a_mutant_is_killed_under_its_requirement(name: str, requirement: str) -
     assert (found.fate, found.by) == (Fate.KILLED, requirement), found
 
 
-@pytest.mark.each_time(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

@@ -58,6 +58,7 @@ def twin(name: str) -> tuple[type[Model], Scope]:
     return found, scope
 
 
+@pytest.mark.each_time(24)
 @pytest.mark.parametrize(("statement", "name"), sorted(set(pairs())))
 def test_the_twin_breaks_the_statement(statement: str, name: str) -> None:
     found, scope = twin(name)

@@ -45,7 +45,7 @@ each_example = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.each_time(5)
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize("seed", range(5))
 @each_example
 def test_an_example_keeps_what_it_claims(command: list[str], seed: int) -> None:

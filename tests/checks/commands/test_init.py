@@ -63,7 +63,7 @@ def checked(words: list[str]) -> tuple[int, dict[str, str]]:
     return result.exit_code, {v["requirement"]: v["verdict"] for v in candidate["verdicts"]}
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("language", STARTERS)
 def test_what_is_written_passes_and_with_a_mistake_fails(language: str) -> None:
     if language in TOOLS and shutil.which(TOOLS[language]) is None:

@@ -132,10 +132,10 @@ def test_a_word_that_nothing_says_ends_in_one_line() -> None:
 
 def test_what_was_proved_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "  held by: model queue-runner: no-lost-wake-up, "
+    line = "  held by: model paging-reduction: the-length-is-the-sum, "
     assert (
-        f"{line}not proved on this machine yet; run: brokerproof prove queue-runner"
-        in lines_about("RUN-2")
+        f"{line}not proved on this machine yet; run: brokerproof prove paging-reduction"
+        in lines_about("I1")
     )
-    assert CliRunner().invoke(main, ["prove", "queue-runner"]).exit_code == 0
-    assert f"{line}proved" in lines_about("RUN-2")
+    assert CliRunner().invoke(main, ["prove", "paging-reduction"]).exit_code == 0
+    assert f"{line}proved" in lines_about("I1")

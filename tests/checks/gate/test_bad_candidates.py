@@ -314,6 +314,7 @@ def test_a_driver_that_does_not_answer_hangs_and_ends_the_stage(fault: str, half
     assert exit_status(report.verdicts) is ExitStatus.BROKEN
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("fault", ["left", "unknown field"])
 def test_a_driver_that_ends_again_and_again_is_not_started_for_each_move(fault: str) -> None:
     report = gated(bad(fault, "--at", 0, "--of", "get"), budget=Budget(4_000, 0))

@@ -150,6 +150,7 @@ def test_without_any_of_this_the_same_budget_keeps_both() -> None:
         assert verdict(report, requirement).outcome is Outcome.KEPT
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("candidate", [Box, Stack])
 def test_first_passes_over_all_scopes_leave_no_trace_in_the_report(
     candidate: type[Box], monkeypatch: pytest.MonkeyPatch

@@ -130,7 +130,7 @@ def test_a_requirement_that_something_states_is_kept(name: str, claims: Capabili
     assert verdict(name, claims).outcome is Outcome.KEPT
 
 
-@pytest.mark.each_time(60)
+@pytest.mark.each_time(30)
 @pytest.mark.parametrize(("name", "claims"), ASKED)
 def test_a_requirement_that_nothing_states_is_not(
     name: str, claims: Capabilities, monkeypatch: pytest.MonkeyPatch

@@ -189,5 +189,5 @@ def test_no_two_examples_begin_alike(*, anew: bool, monkeypatch: pytest.MonkeyPa
     subject = Subject("sound", broker().hello(), broker, in_process=True)
     beginnings: set[bytes] = set()
     found = Sampling(heard=lambda steps: beginnings.add(encode([each.move for each in steps[:6]])))
-    sample(subject, found, seed=0, examples=40, interrupted=lambda: "")
+    sample(subject, found, seed=0, examples=16, interrupted=lambda: "")
     assert (len(beginnings) == found.examples) == anew

@@ -78,7 +78,7 @@ def run_on(
 EACH_FAULT = [pytest.param(fault, id=fault.id) for fault in thread_faults()]
 
 
-@pytest.mark.each_time(6)
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize("fault", EACH_FAULT)
 def test_a_fault_that_needs_threads_is_named_and_shown_again(
     fault: ThreadFault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

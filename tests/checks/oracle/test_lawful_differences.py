@@ -94,13 +94,13 @@ def strict_claims(kind: type[Different]) -> Capabilities:
     return DURABLE if kind is OrdersByPersistence else CLAIMS
 
 
-@pytest.mark.each_time(5)
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
 def test_a_difference_that_is_claimed_is_kept(kind: type[Different]) -> None:
     assert broken(kind, replace(strict_claims(kind), **differences(kind))) == set()
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("kind", BREAKS, ids=lambda kind: kind.__name__)
 def test_the_same_without_the_claim_is_a_fault(kind: type[Different]) -> None:
     assert BREAKS[kind] in broken(kind, strict_claims(kind))

@@ -74,6 +74,7 @@ def test_a_lease_may_end_within_the_tolerance(early_s: int) -> None:
     assert ids(report, Outcome.KEPT) >= OF_LEASES
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("fault", "requirement"),
     [

@@ -161,6 +161,7 @@ def unsupported(steps: Iterator[Exchange]) -> list[str]:
 CLAIMS = [*map(drawn, range(24)), everything(), everything(parks=True)]
 
 
+@pytest.mark.each_time(5)
 @pytest.mark.parametrize("number", range(len(CLAIMS)))
 def test_every_move_of_a_scope_is_claimed_and_a_sound_broker_breaks_nothing(number: int) -> None:
     claims = CLAIMS[number]

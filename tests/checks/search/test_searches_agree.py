@@ -137,7 +137,7 @@ def by_walking(scope: Scope, start: Callable[[], Candidate]) -> tuple[Search, Se
 GRADES = pytest.mark.parametrize("how", [by_pairs, by_sequences, by_walking])
 
 
-@pytest.mark.each_time(24)
+@pytest.mark.each_time(12)
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_small_world_is_searched_as_plainly(
@@ -147,7 +147,7 @@ def test_a_small_world_is_searched_as_plainly(
     assert seen(found) == seen(plain)
 
 
-@pytest.mark.each_time(6)
+@pytest.mark.each_time(2)
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_scope_is_searched_as_plainly(

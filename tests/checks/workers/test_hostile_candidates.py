@@ -92,7 +92,7 @@ MAY_SHOW = {"ClosesAll"}
 """Acts that end the process some time after the operation."""
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_candidate_does_not_hide_the_findings_of_other_scopes(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -82,7 +82,7 @@ def judged(start: Callable[[], Candidate], jobs: int, operations: int = 150) -> 
     return run_gate(subject, catalogue(), Budget(operations, 0), 0, jobs=jobs)
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     "start",
     [lambda: make("qpid-push"), Box, Stack, Sieve, Fragile],

@@ -172,6 +172,7 @@ def test_each_rule_is_needed(model: type[Model], broken: str, steps: int, scope:
     assert prove_invariant(system, statement).outcome == "refuted"
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("model", "broken", "scope"),
     [

@@ -167,7 +167,7 @@ def test_three_messages_keep_all_of_it_and_the_counts() -> None:
     assert set(found.never_taken) == {"send_past_nothing"}
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -224,7 +224,7 @@ def test_a_batch_of_duplicates_never_gets_past_them() -> None:
     ]
 
 
-@pytest.mark.each_time(3)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "lost"),
     [
@@ -246,7 +246,7 @@ def test_the_proof_loses_what_a_lost_wake_up_breaks(model: type[Model], lost: st
     assert found.violation is not None
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("model", "promise", "failing"),
     [

@@ -377,6 +377,7 @@ class RevivesThePurged(LawfulContract):
         require(self.end[entry] != End.DELETED, "delete-drops")
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("model", "outcome"),
     [

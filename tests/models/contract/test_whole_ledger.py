@@ -58,7 +58,7 @@ def test_the_ledger_forbids_nothing() -> None:
         assert (one.name, len(one.guards)) == (other.name, len(other.guards))
 
 
-@pytest.mark.each_time(24)
+@pytest.mark.each_time(10)
 @pytest.mark.parametrize("name", BREAKING)
 def test_a_weaker_guard_breaks_a_promise_that_states_its_requirement(name: str) -> None:
     assert promises_lost(LEDGER, GUARDS[name]) != ()

@@ -37,6 +37,7 @@ def delivered(model: type[PointerQueue]) -> InvariantProof:
     return prove_leads_to(trace(model), progress)
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(("model", "conditions"), [(TimedQueue, 46), (PullQueue, 73)])
 def test_what_a_consumer_wants_is_delivered(model: type[PointerQueue], conditions: int) -> None:
     proof = delivered(model)
@@ -88,7 +89,7 @@ class ReturnsForEver(PointerQueue):
         return stated
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "failing"),
     [

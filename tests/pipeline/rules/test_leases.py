@@ -19,6 +19,7 @@ SHAPE = Shape(leases=0.8, unordered=0.3, steps=70, drained=0.5)
 SEEDS = range(60)
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("width", [0, 5, 30, 100])
 def test_a_sound_queue_with_leases_is_not_accused(width: int) -> None:
     lapsed = 0
@@ -30,6 +31,7 @@ def test_a_sound_queue_with_leases_is_not_accused(width: int) -> None:
     assert lapsed > len(SEEDS) / 2
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("fault", [None, *BROKEN_BY_LEASES])
 def test_kernels_and_the_naive_evaluator_agree_on_leases(fault: Fault | None) -> None:
     for seed in SEEDS:
@@ -39,6 +41,7 @@ def test_kernels_and_the_naive_evaluator_agree_on_leases(fault: Fault | None) ->
         assert judged(records, places) == set(judged_naively(records, places)), seed
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(("fault", "requirement"), BROKEN_BY_LEASES.items())
 def test_a_lease_that_ends_early_is_found(fault: Fault, requirement: str) -> None:
     found = 0

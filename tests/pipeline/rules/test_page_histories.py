@@ -66,6 +66,7 @@ def test_the_histories_have_all_that_a_recording_may_leave_open(tmp_path: Path) 
     assert 0 < coverage.unknown_settlements < coverage.settlements
 
 
+@pytest.mark.each_time(11)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_rare_fault_in_one_hot_queue_is_found_under_its_name(fault: str, tmp_path: Path) -> None:
     """The same in a million records: `benchmarks/pipeline/planted.py`."""
@@ -93,6 +94,7 @@ def test_the_page_has_every_fault_found_or_missed() -> None:
     assert len(rows) >= 30
 
 
+@pytest.mark.each_time(11)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found_under_its_name(fault: str, tmp_path: Path) -> None:
     for first in range(0, SEEDS_MAX, MANY // 4):

@@ -81,6 +81,7 @@ def measured(name: str, seeds: range, source: str) -> Measured:
     return counted
 
 
+@pytest.mark.each_time(10)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
@@ -90,7 +91,7 @@ def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
     assert counted.alarms == []
 
 
-@pytest.mark.each_time(3)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", COMPLETE)
 def test_where_the_rules_are_complete_no_wrong_history_is_missed(name: str, source: str) -> None:

@@ -229,7 +229,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.each_time(8)
+@pytest.mark.each_time(4)
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("order", [Fifo(), Priority(2)], ids=str)
 @pytest.mark.parametrize("fixed", [plain_operations, special_operations, selecting_operations])

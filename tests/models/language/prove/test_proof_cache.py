@@ -56,7 +56,7 @@ MEANINGLESS = (
 )
 """The errors of a change that leaves no model: there is no answer then, cached or fresh."""
 
-DRAWN = 6
+DRAWN = 3
 """How many changes the quick test draws; the thorough one makes them all."""
 
 PARTS = 100

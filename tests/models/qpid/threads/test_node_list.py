@@ -217,7 +217,7 @@ class HelpsNone(NodeList):
         self.tail = tail
 
 
-@pytest.mark.each_time(3)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "ended", "failing"),
     [
