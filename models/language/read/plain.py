@@ -53,6 +53,8 @@ class PlainReading:
             if not symbol.is_order:
                 self._base[symbol] = self.size
                 self.size += scope.count(symbol)
+        self.first = {symbol.name: at for symbol, at in self._base.items()}
+        """The position of the first cell of each symbol."""
         self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
         self._compiled: dict[tuple[Kind, str], Callable[..., object]] = {}
 

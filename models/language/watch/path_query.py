@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.core.rewriting import subterms
-from brokerproof.models.language.core.scope import Cell, Scope
+from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import Sort, Symbol
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.watch.paths import ANY, Goal, Taken, TooFar, enabled, find_path
@@ -144,15 +144,16 @@ def state_of(reading: PlainReading, values: Valuation) -> State:
 def shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]]:
     """Yield the position and the value of each cell that a valuation shows."""
     for name, value in values:
-        symbol = reading.system.symbol(name)
+        first = reading.first[name]
         if isinstance(value, int):
-            yield reading.position(Cell(symbol, ())), value
+            yield first, value
         elif isinstance(value, tuple):
-            first = reading.position(Cell(symbol, (0,)))
-            yield from ((first + at, one) for at, one in enumerate(value) if one is not None)
+            for at, one in enumerate(value, first):
+                if one is not None:
+                    yield at, one
         else:
-            first = reading.position(Cell(symbol, (0, 0)))
-            rows, columns = (len(reading.scope.values(sort)) for sort in symbol.domain)
+            domain = reading.system.symbol(name).domain
+            rows, columns = (len(reading.scope.values(sort)) for sort in domain)
             for row in range(rows):
                 for column in range(columns):
                     yield first + row * columns + column, int((row, column) in value)
