@@ -64,7 +64,7 @@ def broken(address: str, report: Path, *options: str) -> set[str]:
     return {name for name, outcome in outcomes.items() if outcome is Outcome.BROKEN}
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(("address", "known"), BROKERS)
 def test_a_real_broker_breaks_nothing_but_what_is_known(
     address: str, known: tuple[str, ...], tmp_path: Path

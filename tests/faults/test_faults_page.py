@@ -41,6 +41,7 @@ def test_the_page_says_how_many_were_found() -> None:
     assert f"\n{number} faults, {number} found, {number} under the right name and no other" in page
 
 
+@pytest.mark.thorough
 def test_the_page_is_made_of_what_the_gate_says() -> None:
     fault = faults()["publish-into-nowhere"]
     row = row_of(fault)

@@ -118,6 +118,7 @@ def test_a_mutant_that_cannot_be_made_is_no_fate_of_it() -> None:
         judged([Edit("broker.py", "no such line", "pass")], trials=[FIRST])
 
 
+@pytest.mark.thorough
 def test_a_mutant_that_leaves_a_requirement_without_a_verdict_is_undecided() -> None:
     copying = "        return copied(self)\n"
     sharing = copying.replace("return", "copy =") + (

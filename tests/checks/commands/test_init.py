@@ -88,6 +88,7 @@ def test_the_example_is_in_python_alone() -> None:
     assert result.output == "Error: the example is in Python; leave --language out\n"
 
 
+@pytest.mark.thorough
 def test_the_example_has_one_mistake() -> None:
     path, words = started("--example")
     status, outcomes = checked(words)

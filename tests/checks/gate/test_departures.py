@@ -56,6 +56,7 @@ def test_claims_that_are_not_stricter_have_no_departures() -> None:
     assert departures(ReturnsAtCancel, RETURNS, than=RETURNS) == ()
 
 
+@pytest.mark.thorough
 def test_a_departure_is_no_fault(tmp_path: Path) -> None:
     broker = "examples.whole_broker_differences:ReturnsAtCancel"
     words = ["check", "--report", str(tmp_path), "--operations", "200", "--examples", "0"]

@@ -34,6 +34,7 @@ from tests.faults.catalogue import faults
 from tests.faults.kill_table import hunt, subject_of
 
 SMALL = Budget(operations=150, examples=6)
+SMALLER = Budget(operations=60, examples=3)
 
 
 @dataclass
@@ -139,13 +140,13 @@ def test_what_a_callback_of_the_garbage_collector_drops_is_raised_again(
 
 
 def test_an_operation_that_never_has_a_certain_outcome_is_not_called_carried_out() -> None:
-    report = judged(never_settles)
+    report = judged(never_settles, SMALLER)
     assert verdict(report, "does-what-it-claims").outcome is Outcome.INCONCLUSIVE
     assert "acknowledge" in verdict(report, "does-what-it-claims").reason
 
 
 def test_without_any_of_this_the_same_budget_keeps_both() -> None:
-    report = judged(nothing_else)
+    report = judged(nothing_else, SMALLER)
     for requirement in ("protocol", "does-what-it-claims"):
         assert verdict(report, requirement).outcome is Outcome.KEPT
 

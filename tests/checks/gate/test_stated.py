@@ -168,6 +168,7 @@ def gate(name: str) -> Verdict:
     return report.verdicts[0]
 
 
+@pytest.mark.thorough
 def test_the_gate_says_nothing_of_a_guard_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = gate("release-rewinds")
     assert (kept.outcome, kept.exercised > 0) == (Outcome.KEPT, True)

@@ -66,6 +66,7 @@ def ids(report: Report, outcome: Outcome) -> set[str]:
     return {v.requirement.id for v in report.verdicts if v.outcome is outcome}
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("early_s", [0, 1])
 def test_a_lease_may_end_within_the_tolerance(early_s: int) -> None:
     edits = [claiming(tolerance_s=1), SILENT, *([ending(early_s)] if early_s else [])]

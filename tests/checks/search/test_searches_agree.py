@@ -147,7 +147,7 @@ def test_a_small_world_is_searched_as_plainly(
     assert seen(found) == seen(plain)
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @GRADES
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_scope_is_searched_as_plainly(

@@ -24,6 +24,7 @@ def test_one_thread_each_explored_to_the_end(order: Order) -> None:
     assert found.contended
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("order", "threads"),
     [

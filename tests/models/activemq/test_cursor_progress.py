@@ -246,7 +246,7 @@ def test_the_proof_loses_what_a_lost_wake_up_breaks(model: type[Model], lost: st
     assert found.violation is not None
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "promise", "failing"),
     [

@@ -112,7 +112,7 @@ class Trusting(HistoryOfContract):
         return self.lasts[e]
 
 
-@pytest.mark.each_time(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "lost"),
     [
@@ -165,7 +165,7 @@ def test_a_consumer_that_waits_at_a_moment_is_not_guessed(
     assert outcome(Hasty, "no-moment-is-one-at-which-some-waited") == "refuted"
 
 
-@pytest.mark.each_time(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "hasty"),
     [

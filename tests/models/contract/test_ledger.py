@@ -282,7 +282,7 @@ class TellsAnything(LedgerOfContract):
         return TRUE
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("twin", "promise"),
     [

@@ -184,7 +184,7 @@ def read(name: str) -> tuple[PlainReading, Pointwise]:
     return Few(WHOLE, SCOPES[name]), Pointwise(WHOLE, Entry)
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize("name", SCOPES)
 def test_the_pointwise_reading_agrees_with_the_plain_one(name: str) -> None:
     plain, pointwise = read(name)
@@ -252,6 +252,7 @@ class Mislabelled(WholeContract):
         require(forall(Entry, lambda f: ~self.there_for(consumer, f)), "quiescence")
 
 
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("twin", "name", "difference"),
     [

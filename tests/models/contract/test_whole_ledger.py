@@ -166,7 +166,7 @@ class TellsNone(WholeLedgerOfContract):
         return FALSE
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("twin", "promise"),
     [

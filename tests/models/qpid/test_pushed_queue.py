@@ -194,7 +194,7 @@ def unproved(concrete: type[RemovingQueue], *only: str) -> set[tuple[str, str]]:
     return {(each.action, each.name) for each in answers if each.outcome == "refuted"}
 
 
-@pytest.mark.each_time(5)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("twin", "broken"),
     [
@@ -246,6 +246,7 @@ def test_each_rule_of_the_queue_keeps_its_requirement(
     assert broken <= unproved(twin, *sorted({step for step, _ in broken}))
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("twin", "broken"),
     [

@@ -144,6 +144,7 @@ def test_a_planted_fault_is_found_under_its_name(fault: Fault) -> None:
     pytest.fail(f"{fault} was not found in {SEEDS_MAX} runs")
 
 
+@pytest.mark.thorough
 def test_every_rule_finds_a_planted_fault() -> None:
     # How long is too long is a user's to say: `test_stalls.py`.
     missing = set(RULES) - {"stalled"}

@@ -31,7 +31,7 @@ def test_a_sound_queue_with_leases_is_not_accused(width: int) -> None:
     assert lapsed > len(SEEDS) / 2
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("fault", [None, *BROKEN_BY_LEASES])
 def test_kernels_and_the_naive_evaluator_agree_on_leases(fault: Fault | None) -> None:
     for seed in SEEDS:

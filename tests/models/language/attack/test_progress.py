@@ -151,6 +151,7 @@ REASONED = {name: listed.model for name, listed in CATALOGUE.items() if reasons_
 REASONED.pop("contract")  # A refinement refutes its mutants too: without it more of them survive.
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

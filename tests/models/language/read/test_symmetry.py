@@ -329,6 +329,7 @@ def test_the_command_says_what_the_states_stand_for() -> None:
     assert "before orders its elements" in result.output
 
 
+@pytest.mark.thorough
 def test_the_page_shows_what_the_command_prints() -> None:
     result = CliRunner().invoke(explore_command, ["pointer-queue", "--symmetry", "Subscription"])
     page = Path(__file__).parents[4] / "docs" / "guide" / "explorer.md"
