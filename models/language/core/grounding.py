@@ -30,6 +30,7 @@ from brokerproof.models.language.core.terms import (
     Symbol,
     Term,
     conjunction,
+    conjuncts,
     constant,
     disjunction,
     equal,
@@ -240,13 +241,13 @@ def _settled(guard: Bool) -> tuple[Bool, dict[Term, Term]]:
     """Return the guard with the values of cells that it fixes put in, and those cells."""
     known: dict[Term, Term] = {}
     while True:
-        parts = guard.args if guard.op == "and" else (guard,)
+        parts = conjuncts(guard)
         literals = dict(filter(None, map(_literal, parts)))
         new = literals.keys() - known.keys()
         if not new:
             return guard, known
         known |= literals
-        rest = [cast("Bool", part if _literal(part) else replaced(part, known)) for part in parts]
+        rest = [part if _literal(part) else replaced(part, known) for part in parts]
         guard = conjunction(rest)
 
 

@@ -5,6 +5,7 @@ Owns the shape of the result of `trace`, on which every reading builds; `model` 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 from brokerproof.models.language.core.rewriting import Function
@@ -167,7 +168,8 @@ class System:
 
     def symbol(self, name: str) -> Symbol:
         """Return the symbol of that name; raises `KeyError`."""
-        for symbol in self.symbols:
-            if symbol.name == name:
-                return symbol
-        raise KeyError(name)
+        return self._named[name]
+
+    @functools.cached_property
+    def _named(self) -> dict[str, Symbol]:
+        return {symbol.name: symbol for symbol in self.symbols}

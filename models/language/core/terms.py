@@ -269,6 +269,11 @@ def implies(premise: Bool | bool, conclusion: Bool | bool) -> Bool:
     return found
 
 
+def conjuncts(statement: Bool) -> tuple[Bool, ...]:
+    """Return the statements of which all must hold; a statement that joins none is its own."""
+    return cast("tuple[Bool, ...]", statement.args) if statement.op == "and" else (statement,)
+
+
 _premises: dict[Term, Bool] = {}
 """The premise of each implication as written; the disjunction does not keep it."""
 

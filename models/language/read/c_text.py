@@ -18,7 +18,15 @@ from typing import cast
 from brokerproof.models.language.core.grounding import Instance, cell_of
 from brokerproof.models.language.core.rewriting import subterms
 from brokerproof.models.language.core.scope import Cell, Scope
-from brokerproof.models.language.core.terms import FALSE, Bool, Int, ModelError, Term, is_constant
+from brokerproof.models.language.core.terms import (
+    FALSE,
+    Bool,
+    Int,
+    ModelError,
+    Term,
+    conjuncts,
+    is_constant,
+)
 from brokerproof.models.language.read.column_text import WORD_BITS, Place, words_of
 
 SIGNS: Mapping[str, str] = MappingProxyType(
@@ -100,7 +108,7 @@ class CText:
 
     def _split(self, guard: Bool) -> tuple[str, list[Term]]:
         """Return the text of the conjuncts that one test can cover, and the other conjuncts."""
-        parts = guard.args if guard.op == "and" else (guard,)
+        parts = conjuncts(guard)
         cheap = dict.fromkeys(part for part in parts if self._literal(part) is not None)
         return self._tests(list(cheap), wanted=True), [part for part in parts if part not in cheap]
 

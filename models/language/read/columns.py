@@ -22,6 +22,7 @@ from brokerproof.models.language.core.terms import (
     ModelError,
     Symbol,
     Term,
+    conjuncts,
 )
 from brokerproof.models.language.read.column_text import (
     SIGNS,
@@ -190,7 +191,7 @@ class ColumnReading:
         parts: list[Bool] = []
         for statement in self.system.axioms:
             term = self._grounder.ground(statement.term)
-            for part in cast("tuple[Bool, ...]", term.args) if term.op == "and" else (term,):
+            for part in conjuncts(term):
                 changing = [s for s in map(_symbol, _reads(part)) if not s.rigid]
                 if changing:
                     raise ModelError(

@@ -28,6 +28,7 @@ from brokerproof.models.language.core.terms import (
     Sort,
     Symbol,
     Term,
+    conjuncts,
     free_variables,
     show,
     situation,
@@ -48,13 +49,12 @@ class PlainReading:
         self.system = system
         self.scope = scope
         self.size = 0
-        self._base: dict[Symbol, int] = {}
+        self.first: dict[Symbol, int] = {}
+        """The position of the first cell of each symbol."""
         for symbol in system.symbols:
             if not symbol.is_order:
-                self._base[symbol] = self.size
+                self.first[symbol] = self.size
                 self.size += scope.count(symbol)
-        self.first = {symbol.name: at for symbol, at in self._base.items()}
-        """The position of the first cell of each symbol."""
         self._text = PythonText(self._read, lambda sort: self._range(scope.values(sort)))
         self._compiled: dict[tuple[Kind, str], Callable[..., object]] = {}
 
@@ -124,7 +124,7 @@ class PlainReading:
         offset = 0
         for sort, index in zip(cell.symbol.domain, cell.indices, strict=True):
             offset = offset * len(self.scope.values(sort)) + index
-        return self._base[cell.symbol] + offset
+        return self.first[cell.symbol] + offset
 
     def _function(self, kind: Kind, of: str = "") -> Callable[..., object]:
         """Return a function of a state; each is compiled at its first use, since few are used."""
@@ -168,11 +168,10 @@ class PlainReading:
 
     def _instances(self, action: Action, names: list[str], variables: dict[Term, str]) -> str:
         """Return the text of a list; a condition stands where its last argument is known."""
-        guard = action.guard
         if not names:
-            return f"[()] if {self._text.expression(guard)} else []"
+            return f"[()] if {self._text.expression(action.guard)} else []"
         loops = [f" for {name} in {name}among" for name in names]
-        for condition in guard.args if guard.op == "and" else (guard,):
+        for condition in conjuncts(action.guard):
             needed = [names.index(variables[each]) for each in free_variables(condition)]
             # A set is no variable, so a condition may need it.
             last = max(needed, default=0) if len(variables) == len(names) else -1
@@ -182,7 +181,7 @@ class PlainReading:
     def _state_after(self, updates: dict[Symbol, Function], variables: dict[Term, str]) -> str:
         """Return the text of the tuple with the updates and the rest of the old state."""
         parts = []
-        for symbol, base in self._base.items():
+        for symbol, base in self.first.items():
             end = base + self.scope.count(symbol)
             if symbol in updates:
                 parts.append(self._values(symbol, updates[symbol], variables))
@@ -207,9 +206,9 @@ class PlainReading:
         if symbol.is_order:
             return f"({indices[0]} < {indices[1]})"
         offset = self._offset(symbol.domain, indices)
-        if symbol not in self._base:
+        if symbol not in self.first:
             return f"({symbol.name}_ >> ({offset}) & 1)"
-        return f"state[{self._base[symbol]} + {offset}]"
+        return f"state[{self.first[symbol]} + {offset}]"
 
     def _offset(self, domain: tuple[Sort, ...], indices: list[str]) -> str:
         if not indices:

@@ -144,7 +144,8 @@ def state_of(reading: PlainReading, values: Valuation) -> State:
 def shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]]:
     """Yield the position and the value of each cell that a valuation shows."""
     for name, value in values:
-        first = reading.first[name]
+        symbol = reading.system.symbol(name)
+        first = reading.first[symbol]
         if isinstance(value, int):
             yield first, value
         elif isinstance(value, tuple):
@@ -152,8 +153,7 @@ def shown(reading: PlainReading, values: Valuation) -> Iterator[tuple[int, int]]
                 if one is not None:
                     yield at, one
         else:
-            domain = reading.system.symbol(name).domain
-            rows, columns = (len(reading.scope.values(sort)) for sort in domain)
+            rows, columns = (len(reading.scope.values(sort)) for sort in symbol.domain)
             for row in range(rows):
                 for column in range(columns):
                     yield first + row * columns + column, int((row, column) in value)
