@@ -72,7 +72,7 @@ _SWARM = (1 << len(OPTIONAL)) - 1
 class Sampling(Examples):
     """What the stateful stage did and found; runs for shrinking are not counted.
 
-    A requirement in `known` is broken already, and no example ends for it.
+    A requirement in `known` was broken before, and is not looked for again.
     """
 
     known: frozenset[str] = frozenset()
