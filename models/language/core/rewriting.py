@@ -128,3 +128,9 @@ def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
             seen.add(current)
             stack.append((current, True))
             stack.extend((arg, False) for arg in current.args)
+
+
+def symbols_read(term: Term) -> tuple[Symbol, ...]:
+    """Return the symbols that a term reads, each once."""
+    read_here = (cast("Symbol", part.payload) for part in subterms(term) if part.op == "read")
+    return tuple(dict.fromkeys(read_here))

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
 from brokerproof.models.language.core.model import Action, System
-from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.rewriting import subterms, symbols_read
 from brokerproof.models.language.core.terms import (
     Bool,
     Enumeration,
@@ -226,12 +226,7 @@ def free_at_start(system: System) -> tuple[Symbol, ...]:
     These are the rigid ones, and the symbols that the initial functions read: a map that starts as
     its own value starts with any value.
     """
-    read = {
-        term.payload
-        for function in system.initial.values()
-        for term in subterms(function.body)
-        if term.op == "read"
-    }
+    read = {symbol for each in system.initial.values() for symbol in symbols_read(each.body)}
     return tuple(symbol for symbol in system.symbols if symbol.rigid or symbol in read)
 
 

@@ -18,7 +18,7 @@ from brokerproof.models.language.core.model import (
     run,
     trace,
 )
-from brokerproof.models.language.core.rewriting import Function, subterms
+from brokerproof.models.language.core.rewriting import Function, symbols_read
 from brokerproof.models.language.core.systems import Assumed
 from brokerproof.models.language.core.terms import Bool, Sort, Symbol, Term, fresh, lift, read
 from brokerproof.models.language.prove.cache import canonical
@@ -172,8 +172,7 @@ def _start(system: System, names: set[str]) -> str:
 def _check_rigid(name: str, definitions: dict[Symbol, Function]) -> None:
     """Raise `ModelError` if a rigid abstract symbol is defined by symbols that change."""
     for symbol, definition in definitions.items():
-        read_here = [part for part in subterms(definition.body) if part.op == "read"]
-        moving = [p for p in read_here if not cast("Symbol", p.payload).rigid]
+        moving = [read_here for read_here in symbols_read(definition.body) if not read_here.rigid]
         if symbol.rigid and moving:
             raise ModelError(
                 f"{name}: {symbol} never changes, and is read as {moving[0]}, which does"

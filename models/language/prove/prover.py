@@ -15,14 +15,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import z3
 
 from brokerproof.models.language.core.model import Action, Statement, System
-from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.rewriting import symbols_read
 from brokerproof.models.language.core.systems import Assumed
-from brokerproof.models.language.core.terms import Bool, Symbol, Term, negation
+from brokerproof.models.language.core.terms import Bool, Symbol, negation
 from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.explore.reaching import reached
 from brokerproof.models.language.prove.conditions import Condition, InvariantProof
@@ -117,7 +117,7 @@ def prove_invariant(system: System, statement: Statement) -> InvariantProof:
     """Return whether an invariant holds initially and is kept by each action."""
     conditions = [_initiation(system, statement)]
     conditions += [_induction(system, statement, action) for action in system.actions]
-    read = _symbols(statement.term)
+    read = symbols_read(statement.term)
     assumptions = [
         *(ghost.assumption for ghost in system.ghosts if ghost.symbol in read),
         *(a.text for a in _supposed(system, read)),
@@ -129,7 +129,7 @@ def prove_invariant(system: System, statement: Statement) -> InvariantProof:
     return proof
 
 
-def _supposed(system: System, read: set[Symbol]) -> Iterator[Assumed]:
+def _supposed(system: System, read: tuple[Symbol, ...]) -> Iterator[Assumed]:
     """Yield the assumptions of the actions that change one of the symbols."""
     for action in system.actions:
         if action.updates.keys() & read:
@@ -160,17 +160,13 @@ def _initiation(system: System, statement: Statement) -> Condition:
 
 
 def _induction(system: System, statement: Statement, action: Action) -> Condition:
-    if not action.updates.keys() & _symbols(statement.term):
+    if not action.updates.keys() & symbols_read(statement.term):
         return Condition(action.name, "proved", 0.0)
     premises = [*assumed(system), *taken(action)]
     broken = negation(after(statement.term, action.updates))
     few = named(system, statement)
     fewer = [*few, *taken(action), broken] if few else []
     return _decided(system, [*premises, broken], statement, action, fewer)
-
-
-def _symbols(term: Term) -> set[Symbol]:
-    return {cast("Symbol", part.payload) for part in subterms(term) if part.op == "read"}
 
 
 def _decided(

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, cast
 import z3
 
 from brokerproof.models.language.core.model import Action, Guard, System
-from brokerproof.models.language.core.rewriting import Function, rebuild, substitute, subterms
+from brokerproof.models.language.core.rewriting import Function, rebuild, substitute, symbols_read
 from brokerproof.models.language.core.scope import families
 from brokerproof.models.language.core.systems import Assumed
 from brokerproof.models.language.core.terms import (
@@ -134,8 +134,7 @@ class Bound:
         """The abstract symbols that have one value here, with that value."""
         found = []
         for symbol, definition in self.definitions.items():
-            read_here = {part for part in subterms(definition.body) if part.op == "read"}
-            changes = any(not cast("Symbol", part.payload).rigid for part in read_here)
+            changes = any(not read_here.rigid for read_here in symbols_read(definition.body))
             given = symbol.domain or is_constant(definition.body)
             if given and not changes and not free_variables(definition.body):
                 text = show(definition.body)

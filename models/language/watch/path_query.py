@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from brokerproof.models.language.core.model import Model, System, trace
-from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.rewriting import symbols_read
 from brokerproof.models.language.core.scope import Scope
-from brokerproof.models.language.core.terms import Sort, Symbol
+from brokerproof.models.language.core.terms import Sort
 from brokerproof.models.language.read.plain import PlainReading, State
 from brokerproof.models.language.watch.paths import ANY, Goal, Taken, TooFar, enabled, find_path
 
@@ -112,9 +112,7 @@ def _symbols_of_invariants(reading: PlainReading) -> Mapping[str, frozenset[str]
     """Return for each invariant the names of the symbols that it reads, except orders."""
     return {
         each.name: frozenset(
-            cast("Symbol", term.payload).name
-            for term in subterms(each.term)
-            if term.op == "read" and not cast("Symbol", term.payload).is_order
+            symbol.name for symbol in symbols_read(each.term) if not symbol.is_order
         )
         for each in reading.system.invariants
     }
