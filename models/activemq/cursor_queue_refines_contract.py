@@ -50,7 +50,6 @@ class RememberingCursorQueue(CursorQueue):
     either_flag: Map[Message, Bool]
     served: Map[Consumer, Bool]
     lowered: Map[Consumer, Bool]
-    changed: Map[Consumer, Bool]
     unsettled: Map[Consumer, Int]
     unsettled_bytes: Map[Consumer, Int]
     in_pool: Map[Channel, Int]
@@ -68,7 +67,7 @@ class RememberingCursorQueue(CursorQueue):
         self.end.fill(End.NONE)
         for truth in (self.spared, self.restarted, self.either_flag):
             truth.fill(False)
-        for fact in (self.served, self.lowered, self.changed):
+        for fact in (self.served, self.lowered):
             fact.fill(False)
         self.subscribed_to.fill(False)
         for number in (

@@ -53,6 +53,7 @@ class Contract(ContractState):
         require(~self.has_arrived(entry))
         require(~exists(Entry, lambda f: self.has_arrived_behind(entry, f)))
         self.status[entry] = Status.AVAILABLE
+        self._stands_last(entry)
 
         def walked_once_more(c: Consumer, f: Entry) -> Bool:
             here = self.home[f] == self.home[entry]

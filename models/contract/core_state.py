@@ -211,6 +211,9 @@ class ContractState(Model):
         """Whether f has arrived, and stands behind the entry on its level."""
         return self.before(entry, f) & self.has_arrived(f) & self.of_one_level(entry, f)
 
+    def _stands_last(self, entry: Entry) -> None:
+        """Note that the entry comes to its place now; without returns elsewhere, that is known."""
+
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
         """Whether a delivery of the entry may carry this redelivered flag."""
         return redelivered == self.has_returned(f)

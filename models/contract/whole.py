@@ -56,7 +56,6 @@ class WholeContract(WholeContractGuards):
         self.superseded = self.superseded.map(
             lambda f, old: old | (is_replaced(f) & (self.status[f] == Status.ACQUIRED))
         )
-        self._stands_last(entry)
         # A browser's place may pass a message that is not due, as it passes an acquired one.
         self.excused = self.excused.map(
             lambda c, f, old: (
@@ -110,7 +109,6 @@ class WholeContract(WholeContractGuards):
     ) -> None:
         """A client replaces a consumer's windows; a lower window takes no message back."""
         require((limit >= 0) & (byte_limit >= 0))
-        self.changed[consumer] = self.changed[consumer] | self.served[consumer]
         self.limited[consumer] = limited
         self.limit[consumer] = limit
         self.byte_limited[consumer] = byte_limited
@@ -432,3 +430,37 @@ class WholeContract(WholeContractGuards):
             ("purge-leaves-acquired", lambda f: self.spared[f]),
             *super().histories(),
         )
+
+
+WholeContract.equivalent_mutants = """
+The gate takes this step itself, and only where the guard allows it: no broker is judged.
+    consume: guard 3; cancel: guard 1; settle_again: guard 1; set_pool: guard 1*2;
+    drop_in_a_crash: guard 1; delete: guard 1; advance: guard 2*2
+The gate asks this to know when to stop waiting; it is no step of a broker.
+    rest: guard 1, guard 2, guard 3*3, guard 4*32
+The gate's facts say which arrival is the last of its level, and `test_bindings` compares them.
+    publish: guard 3
+An arrival has not returned, and comes last of its level: no entry of its level is behind it.
+    publish: behind*5, may_repeat
+What is expired or settled is never there again, so no browser is owed it.
+    publish: excused*2; consume: excused*3
+Only the rows of browsers are read in `excused`.
+    publish: excused; consume: excused; deliver_by_rank: excused
+No algorithm with consumer priorities has been proved to refine the contract, and none delivers so.
+    deliver_by_rank: excused, unsettled_bytes
+Only the order of stamps is read, and only where returned messages move.
+    publish: stamp, stamps; release: stamp, stamps; release_at_close: stamp, stamps*2;
+    initially: stamp, stamps
+Only an invariant reads whether a window was lowered, and it asks less if it was.
+    consume: lowered; set_credit: lowered*3; initially: lowered
+A window is read only once it is set, and setting it sets all of it.
+    initially: pool
+A browser is owed the same whether or not it has begun to use its window.
+    browse: served
+No proved algorithm has both a crash and windows of channels.
+    crash: in_pool*2, bytes_in_pool*2; crash_at_work: in_pool*2, bytes_in_pool*2
+A message that a second crash does not find is settled or gone, so it cannot be lost any more.
+    crash: restarted; crash_at_work: restarted
+It decides which requirement a lost or missed message breaks, not whether it breaks one.
+    purge: spared*2; initially: served
+"""

@@ -50,6 +50,13 @@ class WholeContractGuards(WholeContractState):
         """A crash loses no message that has to survive it."""
         return implies(self.survives[e], self.end[e] != End.LOST)
 
+    @invariant("what-was-left-had-been-there")
+    def what_was_left_had_been_there(self, e: Entry) -> Bool:
+        """A purge leaves published messages, and a restart those of them that have to survive."""
+        return implies(self.restarted[e], self.survives[e]) & implies(
+            self.restarted[e] | self.spared[e], self.status[e] != Status.ABSENT
+        )
+
     def _requires_what_it_selects(self, consumer: Consumer, entry: Entry) -> None:
         require(
             self.wants[consumer, entry] | ~self.concerned[consumer, entry], "selector-respected"

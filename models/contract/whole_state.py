@@ -96,7 +96,6 @@ class WholeContractState(Contract):
     byte_pool: Map[Channel, Int]
     bytes_in_pool: Map[Channel, Int]
     lowered: Map[Consumer, Bool]
-    changed: Map[Consumer, Bool]
     end: Map[Entry, End]
     spared: Map[Entry, Bool]
     superseded: Map[Entry, Bool]
@@ -159,7 +158,6 @@ class WholeContractState(Contract):
             self.pooled,
             self.byte_pooled,
             self.lowered,
-            self.changed,
             self.spared,
             self.superseded,
             self.restarted,

@@ -39,7 +39,6 @@ class RememberingRemovingQueue(RemovingQueue, RememberingQueue):
     end: Map[Entry, End]
     spared: Map[Entry, Bool]
     lowered: Map[Subscription, Bool]
-    changed: Map[Subscription, Bool]
     used: Map[contract.Queue, Bool]
 
     @initial
@@ -48,8 +47,7 @@ class RememberingRemovingQueue(RemovingQueue, RememberingQueue):
         super().empty()
         self.end.fill(End.NONE)
         self.spared.fill(False)
-        for truth in (self.lowered, self.changed):
-            truth.fill(False)
+        self.lowered.fill(False)
         self.used.fill(False)
 
     @invariant("what-is-there-has-not-ended")

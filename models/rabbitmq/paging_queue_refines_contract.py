@@ -52,7 +52,6 @@ class RememberingPagingQueue(PagingQueue):
     either_flag: Map[Message, Bool]
     served: Map[Consumer, Bool]
     lowered: Map[Consumer, Bool]
-    changed: Map[Consumer, Bool]
     unsettled: Map[Consumer, Int]
     unsettled_bytes: Map[Consumer, Int]
     in_pool: Map[Channel, Int]
@@ -67,7 +66,7 @@ class RememberingPagingQueue(PagingQueue):
         self.end.fill(End.NONE)
         for truth in (self.spared, self.restarted, self.either_flag):
             truth.fill(False)
-        for fact in (self.served, self.lowered, self.changed):
+        for fact in (self.served, self.lowered):
             fact.fill(False)
         for number in (self.unsettled, self.unsettled_bytes):
             number.fill(0)

@@ -321,6 +321,14 @@ class Silent(Steady):
         self.status.fill(Status.DEQUEUED)
 
 
+class Sparing(Steady):
+    """A purge leaves messages that were never published."""
+
+    def is_spared(self, queue: Queue, f: Entry) -> Bool:
+        """Spare all that has no other end."""
+        return self.is_in(queue, f)
+
+
 def explored(model: type[WholeContract], **fixed: int | tuple[int, ...]) -> tuple[str, int]:
     """Return the invariant that is violated in a small scope, if one is, and the states."""
     wide = scope()
@@ -353,6 +361,7 @@ def test_the_invariants_hold_in_small_scopes(fixed: dict[str, int | tuple[int, .
         (Overfull, "window-is-never-exceeded"),
         (Destructive, "what-survives-is-not-lost"),
         (Silent, "what-is-gone-has-ended"),
+        (Sparing, "what-was-left-had-been-there"),
     ],
 )
 def test_a_contract_that_breaks_an_invariant_is_found_out(
@@ -392,3 +401,38 @@ def test_what_has_ended_never_comes_back_for_any_number(model: type[Model], outc
     system = trace(model)
     [statement] = [each for each in system.invariants if each.name == ENDS]
     assert prove_invariant(system, statement).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("last", "fixed"),
+    [
+        pytest.param(2, {}, id="of the same level"),
+        pytest.param(0, {"level": (1, 0, 0), "ties": (1, 0, 0, 0, 1, 1, 0, 1, 1)}, id="above"),
+    ],
+)
+def test_an_arrival_takes_a_browser_back_only_to_entries_behind_it(
+    last: int, fixed: dict[str, int | tuple[int, ...]]
+) -> None:
+    """Where returns go to the tail, an arrival of the same level stands behind all others."""
+    plain = PlainReading(
+        WHOLE, scope((BROWSE,), 3, queues=1, channels=1, fifo=0, to_tail=1, **fixed)
+    )
+    state = next(plain.initial_states())
+    before = [each for each in range(3) if each != last]
+    steps: list[tuple[str, tuple[int, ...]]] = [
+        *(("publish", (each,)) for each in before),
+        ("consume", (0,)),
+        ("set_credit", (0, 0, 0, 0, 0)),
+        *(("browse", (0, each, 0)) for each in before),
+        ("publish", (last,)),
+    ]
+    for name, arguments in steps:
+        assert plain.enabled(name, state, arguments), name
+        state = plain.step(name, state, arguments)
+
+    def told(symbol: str) -> set[int]:
+        at = [each for each in plain.cells if each.symbol.name == symbol]
+        return {cell.indices[1] for cell in at if state[plain.position(cell)]}
+
+    assert told("may_repeat") == ({last, *before} if fixed else {last})
+    assert told("behind") == (set() if fixed else set(before))
