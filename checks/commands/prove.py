@@ -190,24 +190,11 @@ def _attack(name: str, cache: Cache) -> bool:
         Attack,
         JudgedMutant,
         attack,
-        reasons_of,
     )
-    from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
-    from brokerproof.models.refinements import REFINEMENTS  # noqa: PLC0415
+    from brokerproof.models.refinements import attack_on  # noqa: PLC0415
 
-    listed = CATALOGUE[name]
-    model, ledger = listed.model, trace(listed.ledger) if listed.ledger else None
-    system, refuter = trace(model), None
-    for refinement in REFINEMENTS.values():
-        below, above = issubclass(refinement.concrete, model), refinement.abstract is model
-        if below or above:
-            bound = bind(refinement)
-            if below:
-                model, system = refinement.concrete, bound.concrete
-            refuter = bound.broken_by if below else bound.broken_above
-            break
-    reasons = reasons_of(model)
-    judged: list[JudgedMutant] = []
+    listed, judged = CATALOGUE[name], list[JudgedMutant]()
+    given = attack_on(listed.model, listed.ledger)
 
     def report(each: JudgedMutant) -> None:
         judged.append(each)
@@ -215,9 +202,7 @@ def _attack(name: str, cache: Cache) -> bool:
             click.echo(f"\r\033[K  {len(judged)} mutants, {each.name}"[:78], nl=False, err=True)
 
     try:
-        found = cache.kept(
-            Attack, f"attack-{name}", attack, system, reasons, refuter, ledger, report=report
-        )
+        found = cache.kept(Attack, f"attack-{name}", attack, *given, report=report)
     except KeyboardInterrupt:
         _show(proof_lines.mutant_lines(judged))
         raise

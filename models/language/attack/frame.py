@@ -8,12 +8,12 @@ invariant that is lost without it, or by the refinement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import z3
 
 from brokerproof.models.language.attack.mutants import OtherStart, WithoutAxiom
-from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter
+from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.attack.progress import Held, judged_in_the_end
 from brokerproof.models.language.core.model import Action, ModelError, System
 from brokerproof.models.language.core.scope import Scope, families
@@ -32,19 +32,22 @@ from brokerproof.models.language.prove.z3_queries import (
 )
 from brokerproof.models.language.read.plain import PlainReading, State
 
-PAIRS_MAX = 20_000
+STARTS_MAX = 200
+"""The most initial states from which two systems run in step."""
+
+PAIRS_MAX = 2_000
 """The most pairs of states to which two runs in step come."""
 
 
 def judged_frame(
     system: System,
     mutant: OtherStart | WithoutAxiom,
-    refuter: Refuter | None,
+    refuters: Sequence[Refuter],
     where: tuple[Held, ...] = (),
 ) -> JudgedMutant:
     """Return the outcome of a changed initial value or a missing axiom."""
     changed = mutant.within(system)
-    lost = _broken_at_the_start(changed)
+    lost = broken_at_the_start(changed)
     if lost:
         return lost_to(mutant.name, lost)
     if isinstance(mutant, WithoutAxiom):
@@ -58,7 +61,7 @@ def judged_frame(
                 )
     if _is_the_same(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
-    if refuter and (broken := refuter(changed)):
+    if broken := lost_by(refuters, changed):
         return JudgedMutant(mutant.name, "refinement", broken)
     if isinstance(mutant, OtherStart) and (labels := side_by_side(system, changed)):
         return JudgedMutant(mutant.name, "requirement", labels)
@@ -74,7 +77,8 @@ def _axioms(system: System) -> list[Bool]:
     return [axiom.term for axiom in system.axioms]
 
 
-def _broken_at_the_start(changed: System) -> Violation | None:
+def broken_at_the_start(changed: System) -> Violation | None:
+    """Return a run of no steps that breaks an invariant, or a counter that starts wrongly."""
     broken = disjunction(negation(after(s.term, changed.initial)) for s in changed.invariants)
     for size in SIZES:
         question = Question(changed, dict.fromkeys(families(changed), size), None)
@@ -118,7 +122,7 @@ def side_by_side(system: System, changed: System) -> tuple[str, ...]:
     """Return the labelled guards on which the two systems differ after the same steps.
 
     Both start with the same rigid symbols and take the same steps, in scopes of one element of each
-    family and then of two, up to `PAIRS_MAX` pairs of states.
+    family and then of two, from `STARTS_MAX` starts, up to `PAIRS_MAX` pairs of states.
     """
     labels = {guard.label for action in system.actions for guard in action.guards if guard.label}
     for size in (1, 2) if labels else ():
@@ -144,10 +148,8 @@ def _pairs(one: PlainReading, other: PlainReading) -> Iterator[tuple[State, Stat
             seen.add(pair)
             ahead.append(pair)
 
-    for state in other.initial_states():
+    for state in other.initial_states(STARTS_MAX):
         found((one.initial_state(state), state))
-        if len(seen) >= PAIRS_MAX:
-            break
     for mine, theirs in ahead:
         yield mine, theirs
         for action in one.system.actions:

@@ -20,21 +20,21 @@ import dataclasses
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import z3
 
-from brokerproof.models.language.attack.frame import judged_frame
-from brokerproof.models.language.attack.mutants import Mutant, mutants
-from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter
+from brokerproof.models.language.attack.frame import broken_at_the_start, judged_frame
+from brokerproof.models.language.attack.mutants import AnyMutant, Mutant, OtherStart, mutants
+from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.attack.progress import Held, held, judged_in_the_end
 from brokerproof.models.language.core.model import Action, Model, ModelError, System
-from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.rewriting import symbols_read
 from brokerproof.models.language.core.scope import families
 from brokerproof.models.language.core.systems import Ghost, Statement
-from brokerproof.models.language.core.terms import Bool, Sort, Term, disjunction, negation
+from brokerproof.models.language.core.terms import Bool, Sort, disjunction, negation
 from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.explore.reaching import reached
 from brokerproof.models.language.prove.commutation import renamed
@@ -124,7 +124,7 @@ def explained(reasons: str) -> Explained:
 def attack(
     system: System,
     reasons: str = "",
-    refuter: Refuter | None = None,
+    refuters: Sequence[Refuter] = (),
     ledger: System | None = None,
     report: Callable[[JudgedMutant], None] | None = None,
 ) -> Attack:
@@ -139,16 +139,19 @@ def attack(
             "mutant cannot lose what there is not"
         )
     judged = []
-    where, remembered = held(system), weaker_guards(ledger) if ledger else {}
-    if ledger and (unlike := weaker_guards(system).keys() ^ remembered.keys()):
+    where, weaker = held(system), weaker_guards(ledger) if ledger else {}
+    remembered = {each.name: each for each in mutants(ledger)} if ledger else {}
+    if ledger and (unlike := weaker_guards(system).keys() ^ weaker.keys()):
         raise ModelError(f"{ledger.name} has other guards than {system.name}: {min(unlike)}")
     for mutant in mutants(system):
         if isinstance(mutant, Mutant) and mutant.guard:
-            found = _judged_guard(system, mutant, ledger, remembered.get(mutant.name))
+            found = _judged_guard(system, mutant, ledger, weaker.get(mutant.name))
         elif isinstance(mutant, Mutant):
-            found = _judged(system, mutant, refuter, where)
+            found = _judged(system, mutant, refuters, where)
         else:
-            found = judged_frame(system, mutant, refuter, where)
+            found = judged_frame(system, mutant, refuters, where)
+        if found.outcome == "survivor" and ledger and mutant.name in remembered:
+            found = _judged_by(ledger, remembered[mutant.name], system) or found
         if found.outcome == "survivor":
             found = dataclasses.replace(found, by=tuple(expected.get(found.place, ())))
         judged.append(found)
@@ -163,11 +166,11 @@ def weaker_guards(system: System) -> dict[str, Mutant]:
 
 
 def _judged(
-    system: System, mutant: Mutant, refuter: Refuter | None, where: tuple[Held, ...]
+    system: System, mutant: Mutant, refuters: Sequence[Refuter], where: tuple[Held, ...]
 ) -> JudgedMutant:
     if found := _refuted_or_equivalent(system, mutant):
         return found
-    if refuter and (broken := refuter(mutant.within(system))):
+    if broken := lost_by(refuters, mutant.within(system)):
         return JudgedMutant(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
         return JudgedMutant(mutant.name, "requirement", labels)
@@ -182,6 +185,16 @@ def _judged_guard(
     if ledger and remembered and (broken := promises_lost(ledger, remembered)):
         return JudgedMutant(mutant.name, "promise", broken)
     return JudgedMutant(mutant.name, "label", (mutant.guard,))
+
+
+def _judged_by(ledger: System, same: AnyMutant, system: System) -> JudgedMutant | None:
+    """Return the mutant as refuted by an invariant that only the ledger has, if it is."""
+    own = {each.name for each in system.invariants}
+    promises = [each for each in ledger.invariants if each.name not in own]
+    lost = _lost(ledger, same.action, promises) if isinstance(same, Mutant) else None
+    if isinstance(same, OtherStart) and (wrong := broken_at_the_start(same.within(ledger))):
+        lost = (wrong.invariant,), wrong.trace
+    return JudgedMutant(same.name, "promise", *lost) if lost else None
 
 
 def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | None:
@@ -218,7 +231,7 @@ def _lost(system: System, action: Action, statements: Iterable[Statement]) -> Lo
     broken: dict[Statement | Ghost, Bool] = {
         statement: negation(after(statement.term, action.updates))
         for statement in statements
-        if _symbols(statement.term) & action.updates.keys()
+        if action.updates.keys() & symbols_read(statement.term)
     }
     broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
     alike = [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
@@ -266,10 +279,6 @@ def _called(stated: Statement | Ghost) -> str:
     return stated.name if isinstance(stated, Statement) else called(stated)
 
 
-def _symbols(term: Term) -> set[object]:
-    return {part.payload for part in subterms(term) if part.op == "read"}
-
-
 def is_equivalent(system: System, mutant: Mutant) -> bool:
     """Whether the mutant is enabled where the original is, and does the same there."""
     one, other = mutant.original, mutant.action
@@ -302,7 +311,11 @@ def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
     found: set[str] = set()
     for following in system.actions:
         for place, guard in enumerate(following.guards):
-            if not guard.label or guard.label in found or not _symbols(guard.term) & changed:
+            if (
+                not guard.label
+                or guard.label in found
+                or changed.isdisjoint(symbols_read(guard.term))
+            ):
                 continue
             then = renamed(following, "then")
             term = then.guards[place].term

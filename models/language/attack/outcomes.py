@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -46,3 +46,8 @@ class JudgedMutant:
 
 Refuter: TypeAlias = Callable[[System], tuple[str, ...]]
 """A function that returns the obligations of a refinement that fail with a replaced model."""
+
+
+def lost_by(refuters: Sequence[Refuter], changed: System) -> tuple[str, ...]:
+    """Return the obligations that fail in the first refinement that the replaced model breaks."""
+    return next(filter(None, (refuter(changed) for refuter in refuters)), ())

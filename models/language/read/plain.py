@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, cast
 
 from brokerproof.models.language.core.model import Action, System
 from brokerproof.models.language.core.overflow import out_of_range
-from brokerproof.models.language.core.rewriting import Function
+from brokerproof.models.language.core.rewriting import Function, symbols_read
 from brokerproof.models.language.core.scope import (
     Cell,
     Scope,
@@ -37,7 +39,7 @@ from brokerproof.models.language.read.python_text import PythonText
 
 State: TypeAlias = tuple[int, ...]
 Kind: TypeAlias = Literal[
-    "axioms", "initial", "invariant", "situation", "guard", "guards", "instances", "step"
+    "axiom", "initial", "invariant", "situation", "guard", "guards", "instances", "step"
 ]
 
 
@@ -103,17 +105,52 @@ class PlainReading:
         """Return the names of the invariants that do not hold."""
         return [s.name for s in self.system.invariants if not self.holds(s.name, state)]
 
-    def initial_states(self) -> Iterator[State]:
-        """Yield each initial state once, from the valuations that satisfy the axioms."""
-        free = set(free_at_start(self.system))
-        choices = [self.scope.choices(cell) if cell.symbol in free else (0,) for cell in self.cells]
-        seen = set()
-        for valuation in itertools.product(*choices):
-            if self._function("axioms")(valuation):
-                state = self.initial_state(valuation)
-                if state not in seen:
-                    seen.add(state)
-                    yield state
+    def initial_states(self, at_most: int | None = None) -> Iterator[State]:
+        """Yield each initial state once, from the valuations that satisfy the axioms.
+
+        If there may be more of them than `at_most`, so many are drawn, the same each time.
+        """
+        # Symbols of one axiom come one after another: the last one fails soon if it must.
+        tied = [each for axiom in self.system.axioms for each in symbols_read(axiom.term)]
+        free = [
+            self._values_of(each)
+            for each in dict.fromkeys([*tied, *free_at_start(self.system)])
+            if each in self.first
+        ]
+        nothing = (0,) * self.size
+        found = self._satisfying(free, nothing)
+        if at_most is not None and math.prod(len(values) for _, values in free) > at_most:
+            drawn = random.Random(0)  # noqa: S311  a choice of examples
+            found = (next(self._satisfying(free, nothing, drawn)) for _ in range(at_most))
+        yield from dict.fromkeys(map(self.initial_state, found))
+
+    def _values_of(self, symbol: Symbol) -> tuple[Symbol, list[State]]:
+        """Return all maps of a symbol, each as the values of its cells."""
+        choices = [self.scope.choices(cell) for cell in self.cells if cell.symbol is symbol]
+        return symbol, list(itertools.product(*choices))
+
+    def _satisfying(
+        self,
+        free: Sequence[tuple[Symbol, list[State]]],
+        valuation: State,
+        drawn: random.Random | None = None,
+    ) -> Iterator[State]:
+        """Yield the valuations of free symbols; an axiom is asked once its symbols have values."""
+        if not free:
+            yield valuation
+            return
+        (symbol, every), *rest = free
+        waiting = {each for each, _ in rest}
+        now = [
+            axiom.name
+            for axiom in self.system.axioms
+            if symbol in (read := symbols_read(axiom.term)) and waiting.isdisjoint(read)
+        ]
+        start = self.first[symbol]
+        for values in drawn.sample(every, len(every)) if drawn else every:
+            given = (*valuation[:start], *values, *valuation[start + len(values) :])
+            if all(self._function("axiom", name)(given) for name in now):
+                yield from self._satisfying(rest, given, drawn)
 
     def initial_state(self, valuation: State) -> State:
         """Return the initial state with the rigid symbols of the given state."""
@@ -143,9 +180,9 @@ class PlainReading:
     def _printed(self, kind: Kind, of: str) -> tuple[list[str], str]:
         """Return the parameters behind the state, and the result."""
         match kind:
-            case "axioms":
-                texts = [self._text.expression(each.term) for each in self.system.axioms]
-                return [], " and ".join(texts) or "True"
+            case "axiom":
+                (term,) = [each.term for each in self.system.axioms if each.name == of]
+                return [], self._text.expression(term)
             case "initial":
                 return [], self._state_after(self.system.initial, {})
             case "invariant" | "situation":

@@ -19,7 +19,7 @@ from brokerproof.models.language import (
 from brokerproof.models.language.attack.frame import judged_frame, side_by_side
 from brokerproof.models.language.attack.mutants import Mutant, OtherStart, mutants
 from brokerproof.models.language.attack.mutation_testing import attack
-from brokerproof.models.language.attack.outcomes import JudgedMutant
+from brokerproof.models.language.attack.outcomes import JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
@@ -64,7 +64,7 @@ def frame_outcomes(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return the outcomes of the mutants of initial states and axioms."""
     system = trace(model)
     return {
-        mutant.name: judged_frame(system, mutant, None)
+        mutant.name: judged_frame(system, mutant, ())
         for mutant in mutants(system)
         if not isinstance(mutant, Mutant)
     }
@@ -113,6 +113,15 @@ def test_two_systems_that_are_alike_say_the_same() -> None:
         if isinstance(m, OtherStart) and m.name == "initially: plugged: true instead of false"
     ]
     assert side_by_side(system, other.within(system)) == ()
+
+
+def test_the_first_refinement_that_is_lost_refutes() -> None:
+    def losing(*names: str) -> Refuter:
+        return lambda _: names
+
+    system = trace(Lamps)
+    assert lost_by([losing(), losing("second"), losing("third")], system) == ("second",)
+    assert lost_by([losing()], system) == lost_by([], system) == ()
 
 
 def test_a_wrong_start_above_or_below_is_no_refinement() -> None:

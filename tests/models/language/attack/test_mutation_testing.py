@@ -171,6 +171,46 @@ def test_a_weaker_guard_breaks_the_promise_of_the_ledger_that_states_it() -> Non
         judged(LampsForbidden)
 
 
+class LampsWatched(LampsRemembered):
+    """A ledger of which lamps are plugged in."""
+
+    seen: Map[Lamp, Bool]
+
+    @initial
+    def dark(self) -> None:
+        """None is seen plugged in."""
+        super().dark()
+        self.seen.fill(False)
+
+    @action
+    def plug(self, lamp: Lamp) -> None:
+        """Plug it in, and see it."""
+        super().plug(lamp)
+        self.seen[lamp] = True
+
+    @action
+    def unplug(self, lamp: Lamp) -> None:
+        """Unplug it, and see it."""
+        super().unplug(lamp)
+        self.seen[lamp] = False
+
+    @invariant("seen-is-plugged")
+    def seen_is_plugged(self, lamp: Lamp) -> Bool:
+        """What was seen is so."""
+        return self.seen[lamp] == self.plugged[lamp]
+
+
+def test_a_change_that_survives_is_held_by_what_the_ledger_saw() -> None:
+    def judged(ledger: type[Lamps], name: str) -> tuple[str, tuple[str, ...]]:
+        found = attack(trace(Lamps), ledger=trace(ledger)).judged
+        [one] = [each for each in found if each.name == name]
+        return one.outcome, one.by
+
+    for name in ("plug: plugged: stays as it was", "initially: plugged: true instead of false"):
+        assert judged(LampsWatched, name) == ("promise", ("seen-is-plugged",))
+        assert judged(LampsRemembered, name)[0] == "survivor"
+
+
 def test_what_does_the_same_is_no_mutant() -> None:
     assert outcomes()["plug: guard 1: dropped"] == "equivalent"
 

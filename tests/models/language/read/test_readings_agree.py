@@ -86,6 +86,19 @@ def arbitrary(plain: PlainReading, count: int) -> list[State]:
     return [tuple(chosen.choice(values) for values in choices) for _ in range(count)]
 
 
+@pytest.mark.parametrize(("system", "scope"), SCOPES)
+def test_so_many_initial_states_are_drawn_and_the_same_each_time(
+    system: System, scope: Scope
+) -> None:
+    plain = PlainReading(system, scope)
+    every = list(plain.initial_states())
+    drawn = list(plain.initial_states(3))
+    assert drawn == list(plain.initial_states(3))
+    assert len(drawn) == len(set(drawn)) <= 3
+    assert set(drawn) <= set(every)
+    assert list(plain.initial_states(10**9)) == every
+
+
 def differences(plain: PlainReading, columns: ColumnReading, states: list[State]) -> list[str]:
     """Return where the two readings say different things of the states and of their successors."""
     words = columns.pack(states)
