@@ -23,7 +23,7 @@ GROWTH_BYTES = 1 << 30
 """After so much growth a test process looks for all garbage at once, between two tests."""
 
 # Python's own times cost a fifth of the run: each pass reads all that oracles remember.
-gc.set_threshold(20_000, 10, 10)
+gc.set_threshold(200_000, 10, 10)
 
 
 @pytest.hookimpl(trylast=True)
@@ -31,6 +31,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Collect garbage if the process has grown: searches leave brokers that refer to themselves."""
     if memory_of("self") > item.config.stash.get(COLLECTED_AT, 0) + GROWTH_BYTES:
         gc.collect()
+        # What is left stays: the next pass need not read it again.
+        gc.freeze()
         item.config.stash[COLLECTED_AT] = memory_of("self")
 
 

@@ -114,8 +114,8 @@ def is_soon(fault: Fault) -> bool:
 
 
 def all_faults() -> Iterator[object]:
-    """Yield each fault; a fifth of those found soonest is asked for in every run of the tests."""
-    each_time = sorted(found_soonest())[::5]
+    """Yield each fault; an eighth of those found soonest is asked for in every run of the tests."""
+    each_time = sorted(found_soonest())[::8]
     for fault in faults().values():
         marks = [] if fault.id in each_time else [pytest.mark.thorough]
         yield pytest.param(fault, id=fault.id, marks=marks)

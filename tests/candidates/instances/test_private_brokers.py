@@ -124,7 +124,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     assert processes_at_home(folder) == ()
 
 
-@pytest.mark.each_time(5)
+@pytest.mark.each_time(3)
 def test_what_is_durable_outlives_a_kill(server: PrivateServer) -> None:
     port = server._ports[0]
     client = CLIENTS.get(server.choice.protocol)

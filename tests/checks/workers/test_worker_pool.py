@@ -77,7 +77,7 @@ class Holder(Box):
         """Give it back."""
 
 
-def judged(start: Callable[[], Candidate], jobs: int, operations: int = 150) -> Report:
+def judged(start: Callable[[], Candidate], jobs: int, operations: int = 60) -> Report:
     subject = Subject("candidate", start().hello(), start, in_process=True)
     return run_gate(subject, catalogue(), Budget(operations, 0), 0, jobs=jobs)
 

@@ -188,7 +188,7 @@ def test_so_it_is_where_duplicates_without_room_end_a_pass() -> None:
     assert broken(StopsAtDuplicates, scope(2, capacity=1)) == {}
 
 
-@pytest.mark.each_time(4)
+@pytest.mark.each_time(2)
 @pytest.mark.parametrize(
     ("model", "promise", "chosen"),
     [

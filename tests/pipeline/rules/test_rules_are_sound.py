@@ -81,7 +81,7 @@ def measured(name: str, seeds: range, source: str) -> Measured:
     return counted
 
 
-@pytest.mark.each_time(10)
+@pytest.mark.each_time(5)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_is_reported_cannot_be_explained(name: str, source: str) -> None:
