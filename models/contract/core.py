@@ -432,12 +432,7 @@ def _at_rest(label: str, situation: Callable[[Consumer, Entry], Bool]) -> None:
 
 Contract.equivalent_mutants = """
 The gate takes this step itself, and only where the guard allows it: no broker is judged.
-    consume: guard 1; cancel: guard 1; settle_again: guard 1; deliver: guard 1; get: guard 1;
-    browse: guard 1
-A browser is excused from more, so `browser-sees-all` asks less once the entry is back.
-    consume: excused; deliver: excused; get: excused
-A settled entry is never there again, so no browser is owed it.
-    consume: excused
+    consume: guard 1; cancel: guard 1; settle_again: guard 1
 Only the rows of browsers are read in `excused`.
     deliver: excused; get: excused; consume: excused
 `came_back` is read only of entries behind the browser's place.

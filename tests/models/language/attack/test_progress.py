@@ -148,21 +148,16 @@ def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -
     assert (before[unneeded].outcome, after[unneeded].outcome) == ("survivor", "survivor")
 
 
-HOURLY = {"whole-contract", "pointer-queue", "pull-queue"}
+LONG = {"contract", "whole-contract", "pointer-queue", "pull-queue"}
 """Models whose attacks take longer than a test may: `prove NAME --attack` ends with status 0."""
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name == "cursor-memory" else pytest.mark.thorough)
-        for name in CATALOGUE
-        if reasons_of(CATALOGUE[name].model) and name not in HOURLY
-    ],
+    "name", [name for name in CATALOGUE if reasons_of(CATALOGUE[name].model) and name not in LONG]
 )
 def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> None:
-    assert attack(*attack_on(CATALOGUE[name].model, None)).different == {}
+    assert attack(*attack_on(CATALOGUE[name].model, CATALOGUE[name].ledger)).different == {}
 
 
 REASONS = """
