@@ -121,8 +121,13 @@ class PlainReading:
         found = self._satisfying(free, nothing)
         if at_most is not None and math.prod(len(values) for _, values in free) > at_most:
             drawn = random.Random(0)  # noqa: S311  a choice of examples
-            found = (next(self._satisfying(free, nothing, drawn)) for _ in range(at_most))
-        yield from dict.fromkeys(map(self.initial_state, found))
+            tries = (self._satisfying(free, nothing, drawn) for _ in range(at_most))
+            found = itertools.chain.from_iterable(itertools.islice(each, 1) for each in tries)
+        seen = set()
+        for state in map(self.initial_state, found):
+            if state not in seen:
+                seen.add(state)
+                yield state
 
     def _values_of(self, symbol: Symbol) -> tuple[Symbol, list[State]]:
         """Return all maps of a symbol, each as the values of its cells."""
@@ -137,7 +142,8 @@ class PlainReading:
     ) -> Iterator[State]:
         """Yield the valuations of free symbols; an axiom is asked once its symbols have values."""
         if not free:
-            yield valuation
+            if all(self._function("axiom", each.name)(valuation) for each in self.system.axioms):
+                yield valuation
             return
         (symbol, every), *rest = free
         waiting = {each for each, _ in rest}

@@ -403,6 +403,13 @@ def test_what_has_ended_never_comes_back_for_any_number(model: type[Model], outc
     assert prove_invariant(system, statement).outcome == outcome
 
 
+def test_a_first_state_is_found_where_too_many_are_possible_to_list() -> None:
+    sizes: dict[Sort, int] = dict.fromkeys((Queue, Channel, Consumer, Entry), 2)
+    plain = PlainReading(WHOLE, Scope(sizes, range(-1, 4)))
+    assert next(plain.initial_states()) in set(itertools.islice(plain.initial_states(), 5))
+    assert len(list(plain.initial_states(20))) == 20
+
+
 @pytest.mark.parametrize(
     ("last", "fixed"),
     [

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import z3
 
+from brokerproof.models.language import axiom
 from brokerproof.models.language.core.model import Action, ModelError, System, trace
 from brokerproof.models.language.core.rewriting import substitute
 from brokerproof.models.language.core.scope import Scope, cells, valuations
@@ -97,6 +98,23 @@ def test_so_many_initial_states_are_drawn_and_the_same_each_time(
     assert len(drawn) == len(set(drawn)) <= 3
     assert set(drawn) <= set(every)
     assert list(plain.initial_states(10**9)) == every
+
+
+class Impossible(Scales):
+    """Scales whose axiom no weight satisfies."""
+
+    @axiom("nothing-weighs-what-it-weighs")
+    def no_weight(self, i: Item) -> Bool:
+        """Contradict itself."""
+        return (self.weight[i] > 0) & (self.weight[i] < 0)
+
+
+@pytest.mark.parametrize("at_most", [None, 3])
+def test_where_no_valuation_satisfies_the_axioms_there_is_no_initial_state(
+    at_most: int | None,
+) -> None:
+    plain = PlainReading(trace(Impossible), Scope({Item: 3}, range(-2, 4)))
+    assert list(plain.initial_states(at_most)) == []
 
 
 def differences(plain: PlainReading, columns: ColumnReading, states: list[State]) -> list[str]:
