@@ -71,7 +71,7 @@ class Evidence(Coverage):
         A shorter one is better, and among equally short ones a certified one.
         """
         known = self.broken.get(found.requirement)
-        if known is None or goodness(found) < goodness(known):
+        if known is None or _goodness(found) < _goodness(known):
             self.broken[found.requirement] = found
 
     def merge(self, other: Evidence) -> None:
@@ -90,8 +90,7 @@ class Evidence(Coverage):
         return sorted(name for name in asked if not self.outcomes[name, True])
 
 
-def goodness(found: Counterexample) -> tuple[int, bool]:
-    """Return the length, and whether nothing says that it is the shortest: less is better."""
+def _goodness(found: Counterexample) -> tuple[int, bool]:
     return len(found.steps), found.certificate.grade == "not certified"
 
 

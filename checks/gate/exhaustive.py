@@ -32,7 +32,6 @@ from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import ENDS, HANGS, Grade, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
-from brokerproof.checks.verdicts import goodness
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.protocol.candidate import OnDisk
@@ -262,10 +261,7 @@ def _take_over(run: GateRun, found: Search, *, repeats: bool = False, goes_on: b
             repeats
             # A search of the scope from its beginning finds the same once more.
             or known.certificate.scope == found.scope.name
-            or (
-                not kin_of(requirement)
-                and (len(shortest[0].steps), found.grade == "adaptive") >= goodness(known)
-            )
+            or (not kin_of(requirement) and len(shortest[0].steps) >= len(known.steps))
         ):
             continue
         came = root_cause_of(
