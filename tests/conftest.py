@@ -31,7 +31,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Collect garbage if the process has grown: searches leave brokers that refer to themselves."""
     if memory_of("self") > item.config.stash.get(COLLECTED_AT, 0) + GROWTH_BYTES:
         gc.collect()
-        # What is left stays: the next pass need not read it again.
+        # Caches live as long as the process: the next pass need not read them again.
         gc.freeze()
         item.config.stash[COLLECTED_AT] = memory_of("self")
 

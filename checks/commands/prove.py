@@ -193,7 +193,8 @@ def _attack(name: str, cache: Cache) -> bool:
     )
     from brokerproof.models.refinements import attack_on  # noqa: PLC0415
 
-    listed, judged = CATALOGUE[name], list[JudgedMutant]()
+    listed = CATALOGUE[name]
+    judged: list[JudgedMutant] = []
     given = attack_on(listed.model, listed.ledger)
 
     def report(each: JudgedMutant) -> None:

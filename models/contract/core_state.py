@@ -212,7 +212,7 @@ class ContractState(Model):
         return self.before(entry, f) & self.has_arrived(f) & self.of_one_level(entry, f)
 
     def _stands_last(self, entry: Entry) -> None:
-        """Note that the entry comes to its place now; without returns elsewhere, that is known."""
+        """Note that the entry comes to its place last; in the core an entry keeps its place."""
 
     def is_told_as(self, f: Entry, redelivered: Bool) -> Bool:
         """Whether a delivery of the entry may carry this redelivered flag."""

@@ -442,11 +442,11 @@ The gate's facts say which arrival is the last of its level, and `test_bindings`
     publish: guard 3
 An arrival has not returned, and comes last of its level: no entry of its level is behind it.
     publish: behind*5, may_repeat
-What is expired or settled is never there again, so no browser is owed it.
+An expired or settled message is never available again, so no browser is owed it.
     publish: excused*2; consume: excused*3
 Only the rows of browsers are read in `excused`.
     publish: excused; consume: excused; deliver_by_rank: excused
-No algorithm with consumer priorities has been proved to refine the contract, and none delivers so.
+No proved algorithm has consumer priorities.
     deliver_by_rank: excused, unsettled_bytes
 Only the order of stamps is read, and only where returned messages move.
     publish: stamp, stamps; release: stamp, stamps; release_at_close: stamp, stamps*2;

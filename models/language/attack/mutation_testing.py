@@ -139,8 +139,9 @@ def attack(
             "mutant cannot lose what there is not"
         )
     judged = []
-    where, weaker = held(system), weaker_guards(ledger) if ledger else {}
+    where = held(system)
     remembered = {each.name: each for each in mutants(ledger)} if ledger else {}
+    weaker = {n: each for n, each in remembered.items() if isinstance(each, Mutant) and each.guard}
     if ledger and (unlike := weaker_guards(system).keys() ^ weaker.keys()):
         raise ModelError(f"{ledger.name} has other guards than {system.name}: {min(unlike)}")
     for mutant in mutants(system):

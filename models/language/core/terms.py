@@ -270,7 +270,7 @@ def implies(premise: Bool | bool, conclusion: Bool | bool) -> Bool:
 
 
 def conjuncts(statement: Bool) -> tuple[Bool, ...]:
-    """Return the statements of which all must hold; a statement that joins none is its own."""
+    """Return the parts of a conjunction; any other statement is its only part."""
     return cast("tuple[Bool, ...]", statement.args) if statement.op == "and" else (statement,)
 
 

@@ -110,18 +110,11 @@ class PlainReading:
 
         If there may be more of them than `at_most`, so many are drawn, the same each time.
         """
-        # Symbols of one axiom come one after another: the last one fails soon if it must.
-        tied = [each for axiom in self.system.axioms for each in symbols_read(axiom.term)]
-        free = [
-            self._values_of(each)
-            for each in dict.fromkeys([*tied, *free_at_start(self.system)])
-            if each in self.first
-        ]
-        nothing = (0,) * self.size
-        found = self._satisfying(free, nothing)
+        free = self._free()
+        found = self._satisfying(free)
         if at_most is not None and math.prod(len(values) for _, values in free) > at_most:
             drawn = random.Random(0)  # noqa: S311  a choice of examples
-            tries = (self._satisfying(free, nothing, drawn) for _ in range(at_most))
+            tries = (self._satisfying(free, drawn) for _ in range(at_most))
             found = itertools.chain.from_iterable(itertools.islice(each, 1) for each in tries)
         seen = set()
         for state in map(self.initial_state, found):
@@ -129,34 +122,41 @@ class PlainReading:
                 seen.add(state)
                 yield state
 
-    def _values_of(self, symbol: Symbol) -> tuple[Symbol, list[State]]:
-        """Return all maps of a symbol, each as the values of its cells."""
-        choices = [self.scope.choices(cell) for cell in self.cells if cell.symbol is symbol]
-        return symbol, list(itertools.product(*choices))
+    def _free(self) -> list[tuple[Symbol, list[State]]]:
+        """Return the symbols with free initial values, each with all values of its cells."""
+        # Symbols of one axiom come one after another: the last one fails soon if it must.
+        tied = [each for axiom in self.system.axioms for each in symbols_read(axiom.term)]
+        found = []
+        for symbol in dict.fromkeys([*tied, *free_at_start(self.system)]):
+            if symbol in self.first:
+                choices = [self.scope.choices(cell) for cell in self.cells if cell.symbol is symbol]
+                found.append((symbol, list(itertools.product(*choices))))
+        return found
 
     def _satisfying(
-        self,
-        free: Sequence[tuple[Symbol, list[State]]],
-        valuation: State,
-        drawn: random.Random | None = None,
+        self, free: list[tuple[Symbol, list[State]]], drawn: random.Random | None = None
     ) -> Iterator[State]:
         """Yield the valuations of free symbols; an axiom is asked once its symbols have values."""
-        if not free:
-            if all(self._function("axiom", each.name)(valuation) for each in self.system.axioms):
+        place = {symbol: depth for depth, (symbol, _) in enumerate(free, 1)}
+        asked: list[list[str]] = [[] for _ in range(len(free) + 1)]
+        for axiom in self.system.axioms:
+            asked[max((place.get(each, 0) for each in symbols_read(axiom.term)), default=0)].append(
+                axiom.name
+            )
+
+        def completed(valuation: State, depth: int) -> Iterator[State]:
+            if not all(self._function("axiom", name)(valuation) for name in asked[depth]):
+                return
+            if depth == len(free):
                 yield valuation
-            return
-        (symbol, every), *rest = free
-        waiting = {each for each, _ in rest}
-        now = [
-            axiom.name
-            for axiom in self.system.axioms
-            if symbol in (read := symbols_read(axiom.term)) and waiting.isdisjoint(read)
-        ]
-        start = self.first[symbol]
-        for values in drawn.sample(every, len(every)) if drawn else every:
-            given = (*valuation[:start], *values, *valuation[start + len(values) :])
-            if all(self._function("axiom", name)(given) for name in now):
-                yield from self._satisfying(rest, given, drawn)
+                return
+            symbol, every = free[depth]
+            start = self.first[symbol]
+            for values in drawn.sample(every, len(every)) if drawn else every:
+                given = (*valuation[:start], *values, *valuation[start + len(values) :])
+                yield from completed(given, depth + 1)
+
+        return completed((0,) * self.size, 0)
 
     def initial_state(self, valuation: State) -> State:
         """Return the initial state with the rigid symbols of the given state."""
@@ -186,14 +186,12 @@ class PlainReading:
     def _printed(self, kind: Kind, of: str) -> tuple[list[str], str]:
         """Return the parameters behind the state, and the result."""
         match kind:
-            case "axiom":
-                (term,) = [each.term for each in self.system.axioms if each.name == of]
-                return [], self._text.expression(term)
             case "initial":
                 return [], self._state_after(self.system.initial, {})
-            case "invariant" | "situation":
-                (term,) = [each.term for each in self.system.invariants if each.name == of]
-                return [], self._text.expression(term if kind == "invariant" else situation(term))
+            case "axiom" | "invariant" | "situation":
+                stated = self.system.axioms if kind == "axiom" else self.system.invariants
+                (term,) = [each.term for each in stated if each.name == of]
+                return [], self._text.expression(situation(term) if kind == "situation" else term)
         action = self.system.action(of)
         # Names end in an underscore here, so that they are no keywords and no bound variables.
         names = [f"{parameter_name(parameter)}_" for parameter in action.parameters]

@@ -172,7 +172,7 @@ def test_a_weaker_guard_breaks_the_promise_of_the_ledger_that_states_it() -> Non
 
 
 class LampsWatched(LampsRemembered):
-    """A ledger of which lamps are plugged in."""
+    """A ledger that notes which lamps are plugged in."""
 
     seen: Map[Lamp, Bool]
 
