@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from brokerproof.candidates.driver.process import memory_of
 from brokerproof.candidates.instances.rabbitmq import PrivateRabbitMQ
 from tests.reaching import ROOT, reaching
 from tests.slow import name_of, slow
@@ -18,22 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-COLLECTED_AT = pytest.StashKey[int]()
-GROWTH_BYTES = 1 << 30
-"""After so much growth a test process looks for all garbage at once, between two tests."""
-
-# Python's own times cost a fifth of the run: each pass reads all that oracles remember.
-gc.set_threshold(200_000, 10, 10)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let the garbage collector pass over all that earlier tests left, which are mostly caches."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Collect garbage if the process has grown: searches leave brokers that refer to themselves."""
-    if memory_of("self") > item.config.stash.get(COLLECTED_AT, 0) + GROWTH_BYTES:
-        gc.collect()
-        # Caches live as long as the process: the next pass need not read them again.
-        gc.freeze()
-        item.config.stash[COLLECTED_AT] = memory_of("self")
+def pytest_runtest_teardown() -> None:
+    """Collect the garbage of one test: searches leave brokers that refer to themselves."""
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

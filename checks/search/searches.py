@@ -131,18 +131,17 @@ def collecting_rarely() -> Iterator[None]:
     """Let Python's garbage collector look rarely, and only at objects that the body makes.
 
     A search makes many small objects that stay. Collecting among all of them again and again takes
-    a third of its time.
+    a third of its time. Its garbage is collected at its end. What existed before stays out of the
+    collector's sight for good: as soon as it were seen again, all of it would be looked through.
     """
-    before, frozen = gc.get_threshold(), gc.get_freeze_count()
-    if not frozen:
-        gc.freeze()
+    before = gc.get_threshold()
+    gc.freeze()
     gc.set_threshold(YOUNG_MAX, OLDER_MAX, before[2])
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        if not frozen:
-            gc.unfreeze()
+        gc.collect()
 
 
 def may_go_on(
