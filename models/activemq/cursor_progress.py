@@ -354,6 +354,6 @@ A step that is taken outside a pass need not be taken in one.
 A consumer that comes or goes during a pass makes it longer.
     attach: guard 2; cancel: guard 2; close: guard 1
 More messages are read at a time.
-    read: counted*2
+    read: counted
 """
 )

@@ -269,7 +269,7 @@ An entry that is there at first is like one that arrives before anything else ha
 The queue does not decide when an entry expires.
     expire: expired*2
 Only a settling thread reads the value, or the thread itself sets it first.
-    look: releases; take_for_queue: for_whom, for_queue, releases;
+    look: releases, for_queue; take_for_queue: for_whom, for_queue, releases;
     steal: for_whom, for_queue, releases
 The queue may drop an entry that it takes, or put it back.
     take_for_queue: doing*5
