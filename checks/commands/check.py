@@ -35,7 +35,7 @@ from brokerproof.checks.gate.host import Host, Request
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
-from brokerproof.checks.report.terminal import show, show_progress
+from brokerproof.checks.report.terminal import screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     VerdictFile,
@@ -296,12 +296,10 @@ class _Check:
         record = candidate_record(report, host.hello.capabilities, judgements, warnings)
         self.records.append(record)
         self.statuses += [status_of(judgements), *([ExitStatus.INCONCLUSIVE] if left_out else [])]
-        # Without a terminal to fit, lines are as long as a log can show.
-        console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
             if len(self.records) > 1:
-                console.print()
-            show(record, console, verbose=self.verbose)
+                click.echo()
+            show(record, screen(), verbose=self.verbose)
             if report.printed and status_of(judgements) is not ExitStatus.KEPT:
                 last = report.printed.splitlines()[-PRINTED_LINES_MAX:]
                 click.echo("\n".join(["the candidate printed last:", *map(visible, last)]))

@@ -6,6 +6,7 @@ each kept id of a queue's inside; the report files always have them.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -35,6 +36,9 @@ _STYLES = {
     Outcome.NOT_CLAIMED: "dim",
 }
 
+LOG_WIDTH = 120
+"""Columns of a line where there is no terminal to fit."""
+
 SPINNER_WIDTH = 2
 """Columns that the moving sign before a progress line takes."""
 
@@ -46,6 +50,11 @@ def show_progress(status: Status, candidate: str, did: str) -> None:
     line = Text(f"Ctrl-C shows what was found; {candidate}: {did}")
     line.truncate(status.console.width - SPINNER_WIDTH, overflow="ellipsis")
     status.update(line)
+
+
+def screen() -> Console:
+    """Return a console as wide as the terminal, or as a log."""
+    return Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
 
 
 def show(record: CandidateRecord, console: Console, *, verbose: bool = False) -> None:

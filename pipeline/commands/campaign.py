@@ -35,7 +35,7 @@ from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
-from brokerproof.checks.report.terminal import show, show_progress
+from brokerproof.checks.report.terminal import screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
     candidate_record,
     verdict_file,
@@ -191,9 +191,8 @@ class _Asked:
             for verdict in found.verdicts
         )
         record = candidate_record(found, hello.capabilities, judgements)
-        console = Console() if sys.stdout.isatty() else Console(width=120)
         with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
-            show(record, console, verbose=True)
+            show(record, screen(), verbose=True)
         took, worked = time.monotonic() - self.begun, sum(part.seconds for part in gathered.parts)
         click.echo(
             f"{len(gathered.seeds)} seeds in {took:.1f} s; the gate worked for {worked:.1f} s"

@@ -27,7 +27,7 @@ from brokerproof.checks.commands.options.judging import judging_options
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
-from brokerproof.checks.report.terminal import show
+from brokerproof.checks.report.terminal import screen, show
 from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
@@ -291,8 +291,7 @@ def _reported(
     is_tested = any(each.exercised for each in found.verdicts)
     # Names in a recording may look like commands to the CI host.
     with ci_hosts.commands_off(click.echo, on_host=ci_hosts.on_github(os.environ)):
-        console = Console() if sys.stdout.isatty() else Console(width=120)
-        show(record, console, verbose=True)
+        show(record, screen(), verbose=True)
         left_open = _left_open(read, judgement, account, asked, is_tested)
         for line in (*_rejected(read, judgement, account), *left_open):
             click.echo(line)
