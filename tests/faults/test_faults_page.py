@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.faults.catalogue import Fault, faults
-from tests.faults.kill_table import HEADINGS, INTRODUCTION, page_of, row_of, summary_of, times_of
+from tests.faults.kill_table import (
+    HEADINGS,
+    INTRODUCTION,
+    Row,
+    page_of,
+    row_of,
+    summary_of,
+    times_of,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings" / "planted-faults.md"
 
@@ -54,7 +62,7 @@ def test_the_page_is_made_of_what_the_gate_says() -> None:
 
 def test_a_fault_that_is_not_found_is_shown_as_such() -> None:
     fault = faults()["publish-into-nowhere"]
-    sound = type(row_of(fault))(fault, {}, 0.0)
+    sound = Row(fault, {}, 0.0)
     assert sound.cells()[2] == "not found"
     assert not sound.is_named
     assert summary_of([sound]).startswith("1 faults, 0 found, 0 under")
