@@ -142,7 +142,7 @@ def test_the_lines_that_a_fault_replaces_are_there(fault: Fault) -> None:
 def test_some_faults_show_at_once_and_are_recorded() -> None:
     at_once = [f for f in faults().values() if f.operations <= RECORDED_OPERATIONS_MAX]
     assert len(at_once) > 100
-    assert any(True for each in at_once[:3] for _ in recorded(each))
+    assert any(True for _ in recorded(at_once[0]))
 
 
 ON_THREADS = {fault.requirement for fault in thread_faults()}
