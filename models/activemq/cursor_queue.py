@@ -166,7 +166,7 @@ A cache that ends early, or does not begin again, costs only reads of the store.
 A consumer that has left holds nothing, and is given nothing because it takes nothing.
     close: attached*2; crash: attached*2
 The contract does not tell when a broker is down: no message reaches a consumer before the start.
-    attach: guard 1
+    attach: guard 1; come_to_rest: guard 1
 A second crash has nothing more to take, and a second start nothing more to find.
     crash: guard 1; restart: guard 1
 A start finds an audit that knows nothing, wherever its window begins.
@@ -178,5 +178,5 @@ Only the step that closes a channel at once fixes the order of the returned mess
 `given` is not read of a message that has left the store.
     hand: given; get_for_good: given
 The queue may come to this state later, or no message can arrive in it.
-    initially: spent, attached*2, caches*2, below
+    initially: spent, attached*2, caches*2, below, down*2
 """
