@@ -118,16 +118,19 @@ def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
 
     A term of `beyond` is skipped, and so are the subterms that stand only in such terms.
     """
-    seen: set[Term] = set()
-    stack: list[tuple[Term, bool]] = [(term, False)]
+    opened: set[Term] = set()
+    done: set[Term] = set()
+    stack = [term]
     while stack:
-        current, expanded = stack.pop()
-        if expanded:
-            yield current
-        elif current not in seen and current not in beyond:
-            seen.add(current)
-            stack.append((current, True))
-            stack.extend((arg, False) for arg in current.args)
+        current = stack.pop()
+        if current in opened:
+            if current not in done:
+                done.add(current)
+                yield current
+        elif current not in beyond:
+            opened.add(current)
+            stack.append(current)
+            stack.extend(current.args)
 
 
 def symbols_read(term: Term) -> tuple[Symbol, ...]:

@@ -11,6 +11,7 @@ as fast.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 import z3
@@ -135,9 +136,9 @@ class Z3Reading:
             case "not":
                 return z3.Not(args[0])
             case "and":
-                return z3.And(*args)
+                return _joined(z3.Z3_mk_and, args)
             case "or":
-                return z3.Or(*args)
+                return _joined(z3.Z3_mk_or, args)
             case "ite":
                 return z3.If(*args)
             case "equal":
@@ -160,6 +161,13 @@ class Z3Reading:
             return z3.IntVal(value, self.context)
         self.sort(type(term))
         return self.terms[term]
+
+
+def _joined(make: Callable[..., z3.Ast], args: list[z3.ExprRef]) -> z3.BoolRef:
+    """Return what `z3.And` or `z3.Or` does, without a look at each part for what it may be."""
+    context = args[0].ctx
+    parts = (z3.Ast * len(args))(*[each.as_ast() for each in args])
+    return z3.BoolRef(make(context.ref(), len(args), parts), context)
 
 
 def reading_of(system: System) -> Z3Reading:
