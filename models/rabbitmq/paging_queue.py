@@ -323,7 +323,8 @@ A message in the index that is not ready was delivered, and that is noted alread
 The queue may serve any consumer, so it may always serve the same one.
     choose: subscriber
 A report or a confirm is sent once more, which breaks nothing.
-    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm
+    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm;
+    fetch_from_q3: tells_ignored; fetch_from_q4: tells_ignored*2; fetch_last: tells_ignored
 A node that finds nothing and does not come up does nothing wrong.
     restart: down*2
 No message is ready where a start finds none.
