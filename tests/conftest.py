@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Let the garbage collector pass over all that earlier tests left, which are mostly caches."""
+    """Keep what earlier tests left, mostly caches, from the garbage collector."""
     gc.freeze()
 
 
