@@ -14,7 +14,7 @@ import pickle
 import sys
 import traceback
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast, get_args
 
@@ -94,13 +94,23 @@ class Tracebacks:
 
     MAX = 3
     CHARACTERS_MAX = 4_000
-    wanted = False
+    _wanted = False
     _printed = mmap.mmap(-1, 4 * MAX)
+
+    @classmethod
+    @contextlib.contextmanager
+    def asked(cls, wanted: bool) -> Iterator[None]:
+        """Show tracebacks in the body, if wanted."""
+        before, cls._wanted = cls._wanted, wanted
+        try:
+            yield
+        finally:
+            cls._wanted = before
 
     @classmethod
     def of(cls, raised: BaseException | None) -> str:
         """Return the traceback of an exception, or nothing if none is wanted."""
-        if raised is None or not cls.wanted:
+        if raised is None or not cls._wanted:
             return ""
         # The first frame is ours.
         own = raised.__traceback__ and raised.__traceback__.tb_next

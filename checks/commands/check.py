@@ -195,10 +195,10 @@ def check(
         than=than,
     )
     addresses = candidates or settings.candidates or default_addresses()
-    Tracebacks.wanted = traceback
     if _concerned_by_crash_commands(ctx, addresses):
         run.power = power_over(addresses, crash_command, restart_command)
-    sys.exit(run.reported(addresses, report).value)
+    with Tracebacks.asked(traceback):
+        sys.exit(run.reported(addresses, report).value)
 
 
 PRINTED_LINES_MAX = 20

@@ -168,16 +168,16 @@ def record(address: str, out: Path, *, traceback: bool, **options: object) -> No
     a kill. What was recorded until then is written, and true.
     """
     _require_what_it_takes(out)
-    Tracebacks.wanted = traceback
     given = msgspec.convert(options, _Options)
     if given.progress is None:
         given.progress = sys.stderr.isatty()
     try:
         is_rabbitmq = address.startswith(WIRE) or address == PRIVATE_RABBITMQ
-        if is_rabbitmq and given.rounds is None:
-            status = _record_load(address, out, given)
-        else:
-            status = _RoundsRecorder(address, out, given).record()
+        with Tracebacks.asked(traceback):
+            if is_rabbitmq and given.rounds is None:
+                status = _record_load(address, out, given)
+            else:
+                status = _RoundsRecorder(address, out, given).record()
     except (CandidateUnavailable, PowerFailed) as error:
         raise CannotRun(str(error)) from error
     except OSError as error:

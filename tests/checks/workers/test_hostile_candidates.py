@@ -213,6 +213,7 @@ def test_so_is_that_of_a_candidate_that_cannot_be_made(tmp_path: Path) -> None:
     assert shown.output.startswith(plain.output.rstrip())
     assert 'no_queue.py", line 2, in make' in shown.output
     assert "brokerproof/candidates" not in shown.output
+    assert "Traceback" not in command("interleave", address).output  # asked for no more
 
 
 # The cap in seconds.
