@@ -30,8 +30,15 @@ from brokerproof.checks.commands.options.judging import judging_options
 from brokerproof.checks.commands.options.types import FiniteRange, StricterClaims
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.gate.gate_run import Budget, Clock, Effort, Report, budget_of
-from brokerproof.checks.gate.host import Host, Request
+from brokerproof.checks.gate.gate_run import (
+    Budget,
+    Clock,
+    Effort,
+    Progress,
+    Report,
+    budget_of,
+)
+from brokerproof.checks.gate.host import Host, Hosts, Request
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
@@ -46,7 +53,7 @@ from brokerproof.checks.subjects import ON_THE_WIRE, default_addresses
 from brokerproof.checks.trace.moves import visible
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
-from brokerproof.checks.workers.worker_pool import cores
+from brokerproof.checks.workers.worker_pool import Jobs, cores
 from brokerproof.spec.catalogues import CatalogueError
 from brokerproof.spec.protocol.capabilities import Capabilities
 from brokerproof.spec.requirements import Requirement
@@ -89,7 +96,7 @@ from brokerproof.spec.requirements import Requirement
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Scopes searched at once; by default as many as there are cores. The report is the same.",
+    help="Processes that search at once; by default one for each core. The report is the same.",
 )
 @click.option(
     "--requirements",
@@ -256,12 +263,24 @@ class _Check:
                 warn(f"{host.asked.shown}: {each}" for each in host.warnings)
                 hosts.append(host)
             make_folder(folder)
-            for host in hosts:
-                self._hold_one(host)
-                host.__exit__(None, None, None)
-                if self.interrupted:
+            self._hold_in_order(Hosts(hosts, self.jobs))
+
+    def _hold_in_order(self, hosts: Hosts) -> None:
+        """Show each candidate's verdicts in its turn; a second Ctrl-C awaits nothing more."""
+        while True:
+            try:
+                host = self._await_next(hosts)
+                if host is None:
                     return
+                host.__exit__(None, None, None)
+                self._take(host, host.report())
+                self.interrupts.pressed |= host.report().interrupted and not self.interrupted
                 self.interrupts.raise_if_pressed()
+            except KeyboardInterrupt:
+                if self.interrupted:
+                    raise
+                self.interrupted, self.interrupts.pressed = True, False
+                hosts.interrupt()
 
     def _host(self, address: str, part: float) -> Host:
         seconds = None if self.budget.seconds is None else self.budget.seconds * part
@@ -271,16 +290,30 @@ class _Check:
             self.chosen,
             self.budget,
             self.seed,
-            self.jobs,
+            Jobs(self.jobs),
             self.power,
             self.than,
         )
         # Loading the commands counts too.
         return Host(asked, Clock(seconds, begun_s_ago=min(time.process_time(), LOADING_S_MAX)))
 
-    def _hold_one(self, host: Host) -> None:
-        report = self._run(host)
-        self.interrupted = report.interrupted
+    def _await_next(self, hosts: Hosts) -> Host | None:
+        """Show progress until the next candidate is judged, and return its host."""
+        status = Console(stderr=True, quiet=not self.progress).status("starting")
+        did: dict[str, str] = {}
+
+        def progress(host: Host) -> Progress:
+            def tell(stage: str, operations: int) -> None:
+                self.interrupts.raise_if_pressed()
+                did[host.asked.shown] = f"{stage}, {operations} operations"
+                show_progress(status, did)
+
+            return tell
+
+        with status if self.progress else nullcontext():
+            return hosts.await_next(progress)
+
+    def _take(self, host: Host, report: Report) -> None:
         self.reports.append(report)
         judgements = tuple(
             self.known.judge(
@@ -304,17 +337,6 @@ class _Check:
                 last = report.printed.splitlines()[-PRINTED_LINES_MAX:]
                 click.echo("\n".join(["the candidate printed last:", *map(visible, last)]))
         warn(left_out)
-
-    def _run(self, host: Host) -> Report:
-        shown = host.asked.shown
-        status = Console(stderr=True, quiet=not self.progress).status(f"{shown}: starting")
-
-        def progress(stage: str, operations: int) -> None:
-            self.interrupts.raise_if_pressed()
-            show_progress(status, shown, f"{stage}, {operations} operations")
-
-        with status if self.progress else nullcontext():
-            return host.run(progress)
 
     def record(self) -> VerdictFile:
         """Return the record to report."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, SupportsInt
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
 from brokerproof.checks.gate.gate_run import GateRun, Stage
@@ -121,7 +121,7 @@ def _search_scopes(
     run: GateRun,
     scopes: Sequence[Scope],
     copier: Copier | str,
-    jobs: int,
+    jobs: SupportsInt,
     early: _Early,
     first: int | None,
 ) -> tuple[int, Copier | str]:
@@ -186,7 +186,7 @@ def _search_in_its_grade(
     return _Searched(unlike or differs)
 
 
-def _walk_on(run: GateRun, scopes: Sequence[Scope], share: int, jobs: int) -> None:
+def _walk_on(run: GateRun, scopes: Sequence[Scope], share: int, jobs: SupportsInt) -> None:
     """Walk to the states that lie deeper than the sequences of each scope."""
 
     def work(run: GateRun, number: int) -> None:

@@ -8,6 +8,7 @@ requirement that is not broken is inconclusive.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import SupportsInt
 
 from brokerproof.checks.gate.durability import run_durability
 from brokerproof.checks.gate.exhaustive import run_exhaustive
@@ -52,7 +53,7 @@ def run_gate(
     budget: Budget,
     seed: int,
     progress: Progress = lambda _stage, _operations: None,
-    jobs: int = 1,
+    jobs: SupportsInt = 1,
     clock: Clock | None = None,
     apart: bool = False,
 ) -> Report:
@@ -64,7 +65,7 @@ def run_gate(
     hello = subject.hello
     report = Report(subject.address, hello.name, hello.version, seed)
     run = GateRun(subject, budget, clock or Clock(budget.seconds), report, progress)
-    run.jobs, run.apart = jobs, apart or jobs > 1
+    run.jobs, run.apart = jobs, apart or int(jobs) > 1
     if hello.capabilities.tolerance_s:
         # In real time the same operations may be answered differently, and each run takes its time.
         run.grade = "adaptive"

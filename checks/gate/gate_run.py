@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, SupportsInt, TypeAlias
 
 from brokerproof.candidates.driver.process import memory_of
 from brokerproof.checks.search.counterexamples import (
@@ -52,7 +52,7 @@ EFFORTS: dict[Effort, Budget] = {
 }
 """What each level of effort tries; every stage takes its share from these numbers.
 
-`quick` tests every requirement of the reference brokers: all four take less than a minute on two
+`quick` tests every requirement of the reference brokers: all four take about a minute on two
 cores. `deep` takes some seven minutes for them.
 """
 
@@ -195,7 +195,7 @@ class GateRun:
     evidence: Evidence = field(default_factory=Evidence)
     grade: Grade = "sequences"
     """The grade for a candidate that cannot be copied; nondeterminism changes it to adaptive."""
-    jobs: int = 1
+    jobs: SupportsInt = 1
     """How many scopes are searched at once. The report does not depend on it."""
     apart: bool = False
     """Whether a candidate in this process is run in workers, where that is possible."""

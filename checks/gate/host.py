@@ -2,16 +2,16 @@
 
 The command never runs a candidate's code, so it always has a report to write. It makes the host
 open the candidate and then run the gate on it, reads its output, and ends it long after the cap in
-seconds. The host does not know how a candidate is judged.
+seconds. Several hosts may run at once. The host does not know how a candidate is judged.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from brokerproof.candidates.crash_commands import Power, PowerFailed
 from brokerproof.candidates.driver.self_check import BrokerproofErrs
@@ -24,7 +24,7 @@ from brokerproof.checks.subjects import Subject
 from brokerproof.checks.verdicts import Evidence, judge
 from brokerproof.checks.workers.interrupts import Interrupts
 from brokerproof.checks.workers.watchdog import CapReached, watching
-from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, WorkerPool
+from brokerproof.checks.workers.worker_pool import POSSIBLE, Jobs, Lost, Tell, WorkerPool
 from brokerproof.spec.protocol.capabilities import Capabilities, Hello
 from brokerproof.spec.requirements import Requirement
 
@@ -47,7 +47,7 @@ class Request:
     requirements: dict[str, Requirement]
     budget: Budget
     seed: int
-    jobs: int
+    jobs: Jobs
     power: Power | None = None
     than: Capabilities | None = None
 
@@ -60,6 +60,9 @@ class Host:
     clock: Clock
     hello: Hello = field(init=False)
     warnings: tuple[str, ...] = field(init=False, default=())
+    runs_alone: bool = field(init=False)
+    """Whether the candidate is, or uses, a server that others may use or that may be awaited."""
+    _came: Report | CannotRun | None = field(init=False, default=None)
     _progress: Progress = field(init=False, default=lambda _stage, _operations: None)
 
     def __post_init__(self) -> None:
@@ -72,8 +75,8 @@ class Host:
             cap=None if cap is None else max(cap, time.monotonic() + OPENING_S) + BEYOND_S,
             at_end=self._inside.close,
         )
-        self._results: Iterator[_Opened | Report | Lost] = (
-            self._pool.results(self._tell, lambda: True)
+        self._looks: Iterator[Sequence[_Opened | Report | Lost]] = (
+            self._pool.looks(self._tell, lambda: True)
             if POSSIBLE
             else self._inside.in_this_process(self._tell)
         )
@@ -97,34 +100,47 @@ class Host:
 
     def open(self) -> None:
         """Open the candidate, and read its hello; raises `CannotRun`."""
-        came = next(self._results)
+        came = next(came for come in self._looks for came in come)
         if isinstance(came, Lost):
             how = self.clock.reason() if came.late else f"its process {came.how}"
             raise CannotRun(f"{self.asked.shown}: {how} before it had answered hello and reset")
         assert isinstance(came, _Opened)
         self.hello, self.warnings = came.hello, came.warnings
+        self.runs_alone = came.runs_alone
 
-    def run(self, progress: Progress) -> Report:
-        """Run the gate on the candidate; after Ctrl-C, return the findings so far."""
+    @property
+    def is_done(self) -> bool:
+        """Whether the gate has run on the candidate, or could not."""
+        return self._came is not None
+
+    def look(self, progress: Progress) -> None:
+        """Let the gate run on the candidate, and see whether it is done."""
         self._progress = progress
         try:
-            came = next(self._results)
-        except KeyboardInterrupt:
-            self._progress = lambda _stage, _operations: None
-            self._pool.interrupt()
-            came = next(self._results_after_interrupt())
-        if isinstance(came, Lost):
-            return self._report_of_lost(came)
-        assert isinstance(came, Report)
-        came.printed = came.printed or self._pool.said()
-        return came
+            for came in next(self._looks, [_NOT_BEGUN]):
+                assert not isinstance(came, _Opened)
+                self._came = self._report_of_lost(came) if isinstance(came, Lost) else came
+        except CannotRun as error:
+            self._came = error
 
-    def _results_after_interrupt(self) -> Iterator[_Opened | Report | Lost]:
-        """Return the results anew: an exception has ended the first iteration."""
+    def report(self) -> Report:
+        """Return the report of a run that is done; raises `CannotRun`."""
+        assert self._came is not None
+        if isinstance(self._came, CannotRun):
+            raise self._came
+        self._came.printed = self._came.printed or self._pool.said()
+        return self._came
+
+    def interrupt(self) -> None:
+        """Let a run that is not done end with the findings so far."""
+        if self._came is not None:
+            return
         self.clock.press()
         if self.clock.cap is not None:
             self._pool.cap = self.clock.cap + BEYOND_S
-        return self._pool.results(lambda _stage, _operations: None, lambda: False)
+        self._pool.interrupt()
+        # An exception has ended the iteration before.
+        self._looks = self._pool.looks(lambda _stage, _operations: None, lambda: False)
 
     def _report_of_lost(self, lost: Lost) -> Report:
         """Return a report that gives the reason for no verdict on all requirements."""
@@ -138,12 +154,57 @@ class Host:
         return report
 
 
+_NOT_BEGUN: Final = Lost(1, "was not begun", late=True)
+"""Ctrl-C came just before the gate was to run."""
+
+
 @dataclass(frozen=True)
 class _Opened:
-    """The hello of an opened candidate, and its warnings."""
+    """The hello of an opened candidate, its warnings, and whether it runs alone."""
 
     hello: Hello
     warnings: tuple[str, ...]
+    runs_alone: bool
+
+
+class Hosts:
+    """Opened hosts that run side by side where they can, and their reports in order.
+
+    One process searches a candidate with less work than two that come upon the same states. So as
+    many run at once as there are `jobs`, which they share. Where one runs alone, all do.
+    """
+
+    def __init__(self, hosts: Sequence[Host], jobs: int) -> None:
+        self._hosts, self._jobs = list(hosts), jobs
+        side_by_side = POSSIBLE and not any(host.runs_alone for host in hosts)
+        self._at_once = jobs if side_by_side else 1
+        self._begun = self._taken = 0
+
+    def await_next(self, progress: Callable[[Host], Progress]) -> Host | None:
+        """Run hosts until the next in order is done, and return it; None after the last."""
+        while self._taken < len(self._hosts):
+            running = self._running()
+            for host in running:
+                host.asked.jobs.set(max(1, self._jobs // len(running)))
+                host.look(progress(host))
+            host = self._hosts[self._taken]
+            if host.is_done:
+                self._taken += 1
+                return host
+        return None
+
+    def _running(self) -> list[Host]:
+        """Return the hosts that are not done, after beginning as many as may run."""
+        running = [host for host in self._hosts[self._taken : self._begun] if not host.is_done]
+        more = self._hosts[self._begun :][: self._at_once - len(running)]
+        self._begun += len(more)
+        return [*running, *more]
+
+    def interrupt(self) -> None:
+        """Let the running hosts end with their findings so far, and begin no more."""
+        del self._hosts[self._begun :]
+        for host in self._hosts[self._taken :]:
+            host.interrupt()
 
 
 class _Inside:
@@ -161,10 +222,10 @@ class _Inside:
         except (BrokerproofErrs, PowerFailed) as error:
             raise CannotRun(str(error)) from error
 
-    def in_this_process(self, tell: Tell) -> Iterator[_Opened | Report]:
+    def in_this_process(self, tell: Tell) -> Iterator[list[_Opened | Report]]:
         """Do the same where processes cannot be copied."""
         for task in range(2):
-            yield self.do(task, tell, lambda: False)
+            yield [self.do(task, tell, lambda: False)]
 
     def _open(self) -> _Opened:
         asked = self._asked
@@ -177,7 +238,9 @@ class _Inside:
         except CapReached:
             reason = f"{self._clock.reason()} before it had answered hello and reset"
             raise CannotRun(f"{asked.shown}: {reason}; give it more with --budget") from None
-        return _Opened(self._subject.hello, self._subject.warnings)
+        subject = self._subject
+        alone = not subject.in_process or subject.holds_something
+        return _Opened(subject.hello, subject.warnings, alone)
 
     def _run(self, tell: Tell, is_pressed: Callable[[], bool]) -> Report:
         asked, subject, interrupts = self._asked, self._subject, self._interrupts

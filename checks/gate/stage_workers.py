@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import SupportsInt, TypeVar
 
 from brokerproof.candidates.driver.process import memory_of
 from brokerproof.checks.gate.gate_run import GateRun, Part, Stage
@@ -41,7 +41,7 @@ SHORTENING_S = 10.0
 
 
 def in_workers(
-    run: GateRun, work: Callable[[GateRun, int], Result], tasks: int, jobs: int = 1
+    run: GateRun, work: Callable[[GateRun, int], Result], tasks: int, jobs: SupportsInt = 1
 ) -> Iterator[Result | Lost | None]:
     """Yield the results of tasks, in order, after adding the evidence of each to the gate's.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from rich.console import Console
@@ -45,11 +45,13 @@ SPINNER_WIDTH = 2
 Row: TypeAlias = tuple[str, str, Text, str, Text]
 
 
-def show_progress(status: Status, candidate: str, did: str) -> None:
-    """Show progress in one line, cut at its end where the terminal is narrow."""
-    line = Text(f"Ctrl-C shows what was found; {candidate}: {did}")
-    line.truncate(status.console.width - SPINNER_WIDTH, overflow="ellipsis")
-    status.update(line)
+def show_progress(status: Status, did: Mapping[str, str]) -> None:
+    """Show the progress of each candidate in a line, cut where the terminal is narrow."""
+    lines = [Text(f"{candidate}: {what}") for candidate, what in did.items()]
+    lines[0] = Text("Ctrl-C shows what was found; ") + lines[0]
+    for line in lines:
+        line.truncate(status.console.width - SPINNER_WIDTH, overflow="ellipsis")
+    status.update(Text("\n").join(lines))
 
 
 def screen() -> Console:

@@ -12,10 +12,12 @@ new interpreter (`spawn`) would have to find a candidate's module again. Results
 from __future__ import annotations
 
 import ctypes
+import mmap
 import multiprocessing
 import os
 import pickle
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -26,7 +28,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from types import FrameType, TracebackType
-from typing import Final, Generic, Self, TypeAlias, TypeVar
+from typing import Final, Generic, Self, SupportsInt, TypeAlias, TypeVar
 
 from brokerproof.candidates.driver.process import memory_of, signal_name
 from brokerproof.candidates.signals import SIGNALS
@@ -65,6 +67,24 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Jobs:
+    """A number of processes; one process sets it, and copies of the process see the change."""
+
+    def __init__(self, jobs: int) -> None:
+        self._page = mmap.mmap(-1, _JOBS.size)
+        self.set(jobs)
+
+    def set(self, jobs: int) -> None:
+        """Change the number."""
+        _JOBS.pack_into(self._page, 0, jobs)
+
+    def __int__(self) -> int:
+        return int(_JOBS.unpack_from(self._page)[0])
+
+
+_JOBS = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
@@ -145,7 +165,7 @@ class WorkerPool(Generic[Result]):
 
     work: Work[Result]
     tasks: int
-    jobs: int
+    jobs: SupportsInt
     cap: float | None = None
     memory_max: int | None = None
     at_end: Callable[[], None] | None = None
@@ -191,10 +211,15 @@ class WorkerPool(Generic[Result]):
 
         After `interrupt` this yields the results so far of busy workers.
         """
+        for come in self.looks(tell, may_begin):
+            yield from come
+
+    def looks(self, tell: Tell, may_begin: Callable[[], bool]) -> Iterator[list[Result | Lost]]:
+        """Yield the same one by one, and an empty list after each look that found none."""
         while True:
             while self._taken in self._done:
                 self._taken += 1
-                yield self._done.pop(self._taken - 1)
+                yield [self._done.pop(self._taken - 1)]
             self._begin(may_begin)
             busy = {worker.pipe: worker for worker in self._workers if worker.task is not None}
             if not busy:
@@ -209,6 +234,7 @@ class WorkerPool(Generic[Result]):
                 if worker in self._workers:
                     worker.hear()
                     self._look(worker)
+            yield []
 
     def said(self) -> str:
         """Return the end of what the workers printed, busy ones included."""
@@ -219,7 +245,7 @@ class WorkerPool(Generic[Result]):
         """Give tasks to idle workers, and start as many workers as allowed."""
         while self._begun < self.tasks and not self._interrupted:
             free = next((each for each in self._workers if each.task is None), None)
-            if (free is None and len(self._workers) >= self.jobs) or not may_begin():
+            if (free is None and len(self._workers) >= int(self.jobs)) or not may_begin():
                 return
             worker = free or self._start()
             with _uninterrupted():

@@ -176,7 +176,7 @@ class _Asked:
             what = "searching the scopes, before the seeds"
         failing = f", {len(gathered.failing)} broke a MUST" if gathered.failing else ""
         shown = without_password(self.plan.candidate)
-        show_progress(status, shown, what + failing)
+        show_progress(status, {shown: what + failing})
 
     def told(self, gathered: Gathered, hello: Hello, folder: Path) -> ExitStatus:
         """Write and show the results; return the exit status."""

@@ -19,6 +19,7 @@ import pytest
 from click.testing import Result
 
 from brokerproof.checks.commands import check as check_command
+from brokerproof.checks.gate.host import Hosts
 from brokerproof.checks.report import folders, forms, verdict_file
 from brokerproof.checks.search import counterexamples
 from brokerproof.spec.protocol.answers import OK, Answer, Delivered, refused
@@ -292,12 +293,12 @@ def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("moment", ["Host.open", "Host.run", "candidate_record", "show"])
+@pytest.mark.parametrize("moment", ["Host.open", "Host.look", "candidate_record", "show"])
 def test_ctrl_c_at_any_moment_leaves_a_report_that_can_be_read(
     moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{check_command.__name__}.{moment}", interrupted)
-    result = check(folder, STACK, BOX, *FIFO)
+    result = check(folder, STACK, BOX, *FIFO, "--jobs", "1")
     found = verdict_in(folder)
     assert found["interrupted"]
     assert "interrupted: the report says what was found so far" in result.output
@@ -306,11 +307,39 @@ def test_ctrl_c_at_any_moment_leaves_a_report_that_can_be_read(
     assert {path.name for path in folder.iterdir()} >= {"junit.xml", "report.html"}
 
 
+@pytest.mark.parametrize("presses", [0, 1])
+def test_ctrl_c_ends_all_that_run_at_once_and_keeps_what_they_found(
+    presses: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [*range(presses)]
+
+    def press(*_: object) -> None:
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(check_command, "show_progress", press)
+    result = check(folder, BOX, STACK, BOX, *FIFO, "--jobs", "2", "--progress")
+    found = verdict_in(folder)
+    assert len(found["candidates"]) == (2 if presses else 3)  # the third is not begun
+    assert found["interrupted"] is bool(presses)
+    assert result.exit_code == found["status"]
+
+
+def test_a_second_ctrl_c_awaits_nothing_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_command, "show_progress", interrupted)
+    monkeypatch.setattr(Hosts, "interrupt", interrupted)
+    assert check(folder, BOX, STACK, *FIFO, "--jobs", "2", "--progress").exit_code == 3
+    assert verdict_in(folder)["interrupted"]
+    assert not verdict_in(folder)["candidates"]
+
+
 def test_a_run_that_was_interrupted_is_not_green_for_what_it_did_not_begin(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check_command, "show", interrupted)
-    assert check(folder, BOX, STACK, *FIFO).exit_code == verdict_in(folder)["status"] == 3
+    stopped = check(folder, BOX, STACK, *FIFO, "--jobs", "1")
+    assert stopped.exit_code == verdict_in(folder)["status"] == 3
     monkeypatch.undo()
     assert check(folder, BOX, *FIFO).exit_code == 0
 

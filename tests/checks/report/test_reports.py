@@ -430,11 +430,13 @@ def test_a_report_is_written_for_machines_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_progress_stays_in_one_line(width: int) -> None:
+def test_the_progress_of_a_candidate_stays_in_one_line(width: int) -> None:
     printed = StringIO()
     status = Console(file=printed, width=width).status("starting")
-    terminal.show_progress(status, "exec:./a-driver --with options", "product: two queues, 7 moves")
+    did = "product: two queues, 7 moves"
+    terminal.show_progress(status, {"exec:./a-driver --with options": did, "beside it": "8 moves"})
     status.console.print(status.renderable)
-    (line,) = printed.getvalue().splitlines()
-    assert line.endswith("7 moves") is (width == 200)
-    assert "Ctrl-C" in line
+    first, second = printed.getvalue().splitlines()
+    assert first.endswith("7 moves") is (width == 200)
+    assert "Ctrl-C" in first
+    assert second.endswith("beside it: 8 moves")
