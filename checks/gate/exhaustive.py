@@ -291,7 +291,8 @@ def _certificate(
 ) -> Certificate:
     assert came.run is not None
     if repeats and came.repeated is None:
-        return Certificate(grade="not certified", reason="it was found on a walk, and cut")
+        reason = "it was found on a walk, and cut; a higher --effort may certify it"
+        return Certificate(grade="not certified", reason=reason)
     if came.repeated is not None or found.grade == "adaptive":
         reason = "the candidate answers differently to the same operations"
         if in_real_time:
