@@ -221,6 +221,27 @@ class Ledger(Contract):
         """Whether the message had come back from a consumer before the reader last saw it."""
         return (self.first_back_at[e] > 0) & (self.first_back_at[e] < self.seen_at[e])
 
+    # Promises of the core and of the whole contract alike.
+
+    @invariant("what-is-seen-was-published", states=("nothing-invented",))
+    def seen_was_published(self, e: Entry) -> Bool:
+        """A message that the reader saw had been published before."""
+        arrived_first = (self.arrived_at[e] > 0) & (self.arrived_at[e] < self.seen_at[e])
+        return implies(self.seen_at[e] > 0, arrived_first)
+
+    @invariant("none-is-served-after-it-left", states=("only-to-subscribers",))
+    def none_is_served_after_it_left(self) -> Bool:
+        """A reader that is not subscribed got its last message before it left."""
+        return implies(~self.there, self.served_at <= self.left_at)
+
+    @invariant(
+        "a-browser-sees-once",
+        states=("browser-once", "browser-once-by-priority", "browser-never-rewound"),
+    )
+    def browser_sees_once(self, e: Entry) -> Bool:
+        """A browser sees no message twice, whether it came back or others arrived."""
+        return implies(self.browses(), self.sightings[e] <= 1)
+
 
 class LedgerOfContract(Ledger):
     """What the ledger of each run says: the promises, and what they rest on."""
@@ -232,21 +253,10 @@ class LedgerOfContract(Ledger):
         """A message is delivered again only after it came back."""
         return self.deliveries[e] <= self.returns[e] + 1
 
-    @invariant("what-is-seen-was-published", states=("nothing-invented",))
-    def seen_was_published(self, e: Entry) -> Bool:
-        """A message that the reader saw had been published before."""
-        arrived_first = (self.arrived_at[e] > 0) & (self.arrived_at[e] < self.seen_at[e])
-        return implies(self.seen_at[e] > 0, arrived_first)
-
     @invariant("what-is-seen-is-wanted", states=("right-queue",))
     def seen_is_wanted(self, e: Entry) -> Bool:
         """The reader sees messages of its queue alone."""
         return implies(self.seen_at[e] > 0, self.wants[self.reader, e])
-
-    @invariant("none-is-served-after-it-left", states=("only-to-subscribers",))
-    def none_is_served_after_it_left(self) -> Bool:
-        """A reader that is not subscribed got its last message before it left."""
-        return implies(~self.there, self.served_at <= self.left_at)
 
     @invariant("the-flag-tells-of-a-return", states=("redelivered-flag",))
     def flag_tells_of_a_return(self, e: Entry) -> Bool:
@@ -309,14 +319,6 @@ class LedgerOfContract(Ledger):
         """A message that a browser saw after its last delivery had come back in between."""
         back = (self.given_at[e] < self.waits_since[e]) & (self.waits_since[e] < self.seen_at[e])
         return implies(self.browses() & (self.seen_at[e] > self.given_at[e]), back)
-
-    @invariant(
-        "a-browser-sees-once",
-        states=("browser-once", "browser-once-by-priority", "browser-never-rewound"),
-    )
-    def browser_sees_once(self, e: Entry) -> Bool:
-        """A browser sees no message twice, whether it came back or others arrived."""
-        return implies(self.browses(), self.sightings[e] <= 1)
 
     @invariant("a-browser-goes-forward", states=("browser-once", "browser-never-rewound"))
     def browser_goes_forward(self, e: Entry, f: Entry) -> Bool:

@@ -31,12 +31,6 @@ class WholeLedgerOfContract(WholeLedgerTurns):
         """The reader sees no message after a consumer settled it, crash or not."""
         return implies(self.settled_at[e] > 0, self.seen_at[e] <= self.settled_at[e])
 
-    @invariant("what-is-seen-was-published", states=("nothing-invented",))
-    def seen_was_published(self, e: Entry) -> Bool:
-        """A message that the reader saw had been published before."""
-        arrived_first = (self.arrived_at[e] > 0) & (self.arrived_at[e] < self.seen_at[e])
-        return implies(self.seen_at[e] > 0, arrived_first)
-
     @invariant("what-is-seen-is-of-its-queues", states=("right-queue",))
     def seen_is_of_its_queues(self, e: Entry) -> Bool:
         """The reader sees messages of the queues that it subscribed to."""
@@ -46,11 +40,6 @@ class WholeLedgerOfContract(WholeLedgerTurns):
     def seen_is_selected(self, e: Entry) -> Bool:
         """A reader that does not use gets sees the messages that its selector matches."""
         return implies((self.seen_at[e] > 0) & ~self.has_asked, self.wants[self.reader, e])
-
-    @invariant("none-is-served-after-it-left", states=("only-to-subscribers",))
-    def none_is_served_after_it_left(self) -> Bool:
-        """A reader that is not subscribed got its last message before it left."""
-        return implies(~self.there, self.served_at <= self.left_at)
 
     @invariant("the-flag-tells-of-a-return", by=(*MESSAGES, TURNS), states=("redelivered-flag",))
     def flag_tells_of_a_return(self, e: Entry) -> Bool:
@@ -119,14 +108,6 @@ class WholeLedgerOfContract(WholeLedgerTurns):
         """A message that a browser saw after its last delivery had come back in between."""
         back = (self.given_at[e] < self.waits_since[e]) & (self.waits_since[e] < self.seen_at[e])
         return implies(self.browses() & (self.seen_at[e] > self.given_at[e]), back)
-
-    @invariant(
-        "a-browser-sees-once",
-        states=("browser-once", "browser-once-by-priority", "browser-never-rewound"),
-    )
-    def browser_sees_once(self, e: Entry) -> Bool:
-        """A browser sees no message twice, whether it came back or others arrived."""
-        return implies(self.browses(), self.sightings[e] <= 1)
 
     # Consumers and queues that end.
 
