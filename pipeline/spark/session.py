@@ -48,7 +48,10 @@ POLL_S: Final = 0.1
 END_S_MAX: Final = 60.0
 """How long cancelled jobs may take to end; then the session is stopped under them."""
 
-_CALL: Final = "An error occurred while calling "
+_ENDED: Final = "JAVA_GATEWAY_EXITED"
+_THROWN: Final = 'Exception in thread "main" '
+_BESIDE: Final = ("An error occurred while calling ", "WARNING: ")
+"""Lines that come before the one which says why Spark did not start."""
 """The beginning of a line that names the Java method which failed."""
 
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
@@ -110,11 +113,9 @@ def session(
     try:
         with (scratch / "spark.log").open("ab") as log:
             spark = _started(conf, log)
-    # Spark's first line of the error says what prevents its start, after the call that failed.
     except Exception as error:
-        lines = [each for each in str(error).splitlines() if not each.startswith(_CALL)]
-        first = next(iter(lines), type(error).__name__).removeprefix(": ")
-        raise CannotRun(f"Spark cannot be started on {master}: {first}") from error
+        why = _why_not(error, scratch / "spark.log")
+        raise CannotRun(f"Spark cannot be started on {master}: {why}") from error
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark
@@ -124,6 +125,15 @@ def session(
         # Spark installs its own handler of Ctrl-C and leaves it behind.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
+
+
+def _why_not(error: Exception, log: Path) -> str:
+    """Return the line that says why Spark did not start: of its error, or of Java's end."""
+    lines = str(error).splitlines()
+    if _ENDED in str(error):
+        lines = log.read_text("utf-8", "replace").splitlines()
+    told = (each for each in lines if not each.startswith(_BESIDE))
+    return next(told, type(error).__name__).removeprefix(": ").removeprefix(_THROWN)
 
 
 def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:

@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark starts ends the start at once, with the Java runtime that it has begun."""
+"""A start of Spark that fails: Ctrl-C ends it at once, and an error is said in one line."""
 
 from __future__ import annotations
 
@@ -57,6 +57,15 @@ if moment == "while Spark begins":
 """Starts Spark, with a signal in the midst of it."""
 
 
+@pytest.fixture(autouse=True)
+def with_java() -> None:
+    """Leave the tests out where Spark has no Java runtime."""
+    try:
+        java()
+    except CannotRun as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("moment", "name", "told"),
@@ -82,10 +91,6 @@ if moment == "while Spark begins":
 def test_ctrl_c_while_spark_starts_ends_it_at_once(
     tmp_path: Path, moment: str, name: str, told: list[str]
 ) -> None:
-    try:
-        java()
-    except CannotRun as error:
-        pytest.skip(str(error))
     ended = subprocess.run(
         [sys.executable, "-c", PRESSED, moment, name, str(tmp_path / "scratch")],
         capture_output=True,
@@ -96,3 +101,34 @@ def test_ctrl_c_while_spark_starts_ends_it_at_once(
     assert ended.stdout.splitlines() == told, ended.stderr
     assert ended.stderr == ""
     assert ended.returncode == 0
+
+
+@pytest.mark.each_time(1)
+@pytest.mark.parametrize(
+    ("master", "memory", "why"),
+    [
+        ("nowhere", "1g", "Master must either be yarn or start with spark, k8s, or local"),
+        ("local[0]", "1g", "Asked to run locally with 0 threads"),
+        ("local[1]", "much", "Invalid maximum heap size: -Xmxmuch"),
+    ],
+)
+def test_why_spark_does_not_start_is_said_in_one_line(
+    master: str, memory: str, why: str, tmp_path: Path
+) -> None:
+    failing = (
+        "import sys; from pathlib import Path; from brokerproof.pipeline.spark.session import "
+        "session\nwith session(sys.argv[1], Path(sys.argv[2]), {'spark.driver.memory': sys.argv[3]}"
+        "): pass"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", failing, master, str(tmp_path), memory],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith(
+        f"brokerproof.checks.errors.CannotRun: Spark cannot be started on {master}: "
+    )
+    assert last.endswith(why)
