@@ -309,7 +309,7 @@ def test_everything_is_judged_where_nothing_is_named(folder: Path) -> None:
 
 
 @pytest.mark.each_time(1)
-@pytest.mark.parametrize("candidate", [REFERENCE, STACK, SIEVE])
+@pytest.mark.parametrize("candidate", [STACK, SIEVE, REFERENCE])
 def test_the_same_seed_gives_the_same_bytes(candidate: str, tmp_path: Path) -> None:
     for name in ("one", "other"):
         check(tmp_path / name, candidate, *SMALL, "--operations", "10", "--seed", "5")
