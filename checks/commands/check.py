@@ -11,14 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from brokerproof.candidates.crash_commands import Power
 from brokerproof.candidates.unavailable import without_password
@@ -42,7 +41,7 @@ from brokerproof.checks.gate.host import Host, Hosts, Request
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
-from brokerproof.checks.report.terminal import screen, show, show_progress
+from brokerproof.checks.report.terminal import progress_on, screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
     CandidateRecord,
     VerdictFile,
@@ -139,7 +138,7 @@ from brokerproof.spec.requirements import Requirement
     help="Show the tracebacks of a candidate's own exceptions.",
 )
 @click.option(
-    "--progress/--no-progress", default=None, help="Show progress; by default on a terminal."
+    "--progress/--no-progress", default=None, help="Show progress; by default on a terminal only."
 )
 @click.option(
     "--verbose",
@@ -299,7 +298,7 @@ class _Check:
 
     def _await_next(self, hosts: Hosts) -> Host | None:
         """Show progress until the next candidate is judged, and return its host."""
-        status = Console(stderr=True, quiet=not self.progress).status("starting")
+        status = progress_on(self.progress, "starting")
         did: dict[str, str] = {}
 
         def progress(host: Host) -> Progress:
@@ -310,7 +309,7 @@ class _Check:
 
             return tell
 
-        with status if self.progress else nullcontext():
+        with status:
             return hosts.await_next(progress)
 
     def _take(self, host: Host, report: Report) -> None:

@@ -6,13 +6,16 @@ each kept id of a queue's inside; the report files always have them.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.status import Status
+from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +45,43 @@ LOG_WIDTH = 120
 SPINNER_WIDTH = 2
 """Columns that the moving sign before a progress line takes."""
 
+LINES_S = 10.0
+"""How often a line of progress is printed where there is no terminal."""
+
 Row: TypeAlias = tuple[str, str, Text, str, Text]
+
+
+class _Lines(Status):
+    """Progress where there is no terminal: a new line every `LINES_S` seconds."""
+
+    _told_at = -math.inf
+
+    def start(self) -> None:
+        """Move nothing."""
+
+    def stop(self) -> None:
+        """Leave the lines as they are."""
+
+    def update(
+        self,
+        status: RenderableType | None = None,
+        *,
+        spinner: str | None = None,
+        spinner_style: StyleType | None = None,
+        speed: float | None = None,
+    ) -> None:
+        """Print the text if the last one was printed a while ago."""
+        del spinner, spinner_style, speed
+        if status is not None and time.monotonic() - self._told_at >= LINES_S:
+            self._told_at = time.monotonic()
+            self.console.print(status, highlight=False)
+
+
+def progress_on(shown: bool, first: str) -> Status:
+    """Return progress on standard error, a context: a line that changes, or lines in a log."""
+    there = sys.stderr.isatty()
+    console = Console(stderr=True, quiet=not shown, width=None if there else LOG_WIDTH)
+    return console.status(first) if shown and there else _Lines(first, console=console)
 
 
 def show_progress(status: Status, did: Mapping[str, str]) -> None:

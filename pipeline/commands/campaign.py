@@ -13,13 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.status import Status
 
 from brokerproof.candidates.unavailable import without_password
@@ -35,7 +34,7 @@ from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
-from brokerproof.checks.report.terminal import screen, show, show_progress
+from brokerproof.checks.report.terminal import progress_on, screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
     candidate_record,
     verdict_file,
@@ -152,12 +151,12 @@ class _Asked:
     def gather(self, gathered: Gathered, master: str, settings: Mapping[str, str]) -> None:
         """Run the campaign; Ctrl-C ends it and keeps the results so far."""
         interrupts = Interrupts()
-        status = Console(stderr=True, quiet=not self.progress).status("starting Spark")
+        status = progress_on(self.progress, "starting Spark")
         try:
             with (
                 _handlers_of_before(),
                 tempfile.TemporaryDirectory(prefix="brokerproof-") as scratch,
-                status if self.progress else nullcontext(),
+                status,
                 session(master, Path(scratch), settings) as spark,
                 interrupts.listening(),
             ):

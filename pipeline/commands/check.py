@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -19,7 +19,6 @@ from typing import Final, Literal, TypeAlias
 import click
 import msgspec
 import pyarrow.dataset as ds
-from rich.console import Console
 
 from brokerproof.checks.commands.check import ended, known_failures, make_folder
 from brokerproof.checks.commands.known_failures import KnownFailures
@@ -27,7 +26,7 @@ from brokerproof.checks.commands.options.judging import judging_options
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
-from brokerproof.checks.report.terminal import screen, show
+from brokerproof.checks.report.terminal import progress_on, screen, show
 from brokerproof.checks.report.verdict_file import candidate_record, verdict_file
 from brokerproof.checks.verdicts import ExitStatus, status_of, worst
 from brokerproof.checks.workers.interrupts import Interrupts
@@ -402,9 +401,8 @@ def _converted(
 
 @contextmanager
 def _told(shown: bool) -> Iterator[Say]:
-    """Yield a function that shows a line of progress, on a terminal only."""
-    status = Console(stderr=True, quiet=not shown).status("starting")
-    with status if shown else nullcontext():
+    """Yield a function that shows a line of progress."""
+    with progress_on(shown, "starting") as status:
         yield status.update
 
 

@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from rich.console import Console
 
 from brokerproof.candidates.crash_commands import CRASH, RESTART, Power, PowerFailed
 from brokerproof.candidates.driver.candidate import DriverCandidate
@@ -40,6 +38,7 @@ from brokerproof.checks.commands.options.crash import commands_of, crash_options
 from brokerproof.checks.commands.options.types import FiniteRange
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.report.terminal import progress_on
 from brokerproof.checks.subjects import PRIVATE_RABBITMQ, REFERENCE, WIRE, open_subject
 from brokerproof.checks.verdicts import ExitStatus
 from brokerproof.pipeline.commands.check import Engines, Judging, Recorded, judge_history
@@ -332,9 +331,7 @@ class _RoundsRecorder:
             )
 
     def _hunted(self, rounds: Rounds, shape: Shape, limits: Limits) -> tuple[Written, Hunt]:
-        status = Console(stderr=True, quiet=not self.options.progress).status(
-            f"{self.address}: starting"
-        )
+        status = progress_on(bool(self.options.progress), f"{self.address}: starting")
 
         def told(each: RoundsPlayed) -> None:
             status.update(
@@ -343,8 +340,7 @@ class _RoundsRecorder:
             )
 
         written = Written()
-        shown = status if self.options.progress else nullcontext()
-        with _Stop().listening() as stop, shown:
+        with _Stop().listening() as stop, status:
             hunt = Hunt(rounds, shape, limits, lambda: stop.asked, told)
             self.out.parent.mkdir(parents=True, exist_ok=True)
             write_history(self.out, counted(hunt.records(), written))
@@ -387,7 +383,7 @@ def _recorded(
     from brokerproof.pipeline.recording import record_load  # noqa: PLC0415 (an extra)
 
     shown = without_password(address)
-    status = Console(stderr=True, quiet=not progress).status(f"{shown}: starting")
+    status = progress_on(progress, f"{shown}: starting")
 
     def told(each: Progress) -> None:
         status.update(
@@ -395,8 +391,7 @@ def _recorded(
             f"{each.delivered:,} delivered (Ctrl-C keeps what was recorded)"
         )
 
-    live = status if progress else nullcontext()
-    with _Stop().listening() as stop, live, _broker(address) as (url, own):
+    with _Stop().listening() as stop, status, _broker(address) as (url, own):
         power = own or _Waiting.of(power, url)
         return record_load(load, url, out, power=power, stop_asked=lambda: stop.asked, told=told)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -427,6 +428,25 @@ def test_a_report_is_written_for_machines_too(tmp_path: Path) -> None:
     claims = Box().hello().capabilities
     assert embedded == msgspec.structs.replace(BROKEN, claims=claims)
     assert embedded == read(tmp_path / "counterexamples" / "fifo-order.json")
+
+
+@pytest.mark.parametrize(
+    ("shown", "every_s", "lines"),
+    [(True, 0.0, ["one", "two"]), (True, math.inf, ["one"]), (False, 0.0, [])],
+)
+def test_where_there_is_no_terminal_progress_is_a_line_now_and_then(
+    *,
+    shown: bool,
+    every_s: float,
+    lines: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal, "LINES_S", every_s)
+    with terminal.progress_on(shown, "starting") as status:
+        for text in ("one", "two"):
+            status.update(text)
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
