@@ -112,6 +112,11 @@ def _other_orders(claims: Capabilities) -> Iterator[Order]:
 def _consumer_scopes(
     orders: tuple[Order, ...], kinds: tuple[Kind, ...], narrow: tuple[Kind, ...]
 ) -> Iterator[Scope]:
+    if kinds[0].credit is not None:
+        # Small enough to be searched to its end at first.
+        settlements: tuple[SettlementName, ...] = ("acknowledge", "release", "reject")
+        full = Scope("a window of one", orders, 2, consumers=1, kinds=kinds[:1], filled=True)
+        yield replace(full, settlements=settlements)
     yield Scope("one consumer", orders, messages=3, consumers=1, kinds=kinds, closes=True)
     yield Scope("two consumers", orders, messages=3, channels=2, consumers=2, kinds=narrow)
     yield Scope(
@@ -321,6 +326,16 @@ def _scopes_of_queues_that_go(
             kinds=(Kind(subscribers[0].mode, every_queue=True), subscribers[0]),
             settlements=("release",),
         )
+        if "messages" in claims.credit and subscribers[0].mode == "acknowledge":
+            yield Scope(
+                "a window over several queues",
+                orders,
+                messages=2,
+                queues=2,
+                consumers=1,
+                kinds=(Kind("acknowledge", 1, every_queue=True),),
+                settlements=(),
+            )
     if claims.multi_queue and claims.exclusive and subscribers:
         yield Scope(
             "exclusive consumers of several queues",
@@ -401,8 +416,12 @@ def _scopes_of_messages(
             settlements=("acknowledge", "release"),
         )
         yield by_key
+        two = replace(by_key, messages=2)
         if isinstance(order, Sorted):
-            yield replace(by_key, name="a queue sorted by texts", messages=2, payloads=TEXTS)
+            yield replace(two, name="a queue sorted by texts", payloads=TEXTS)
+        elif isinstance(order, LastValue) and gets:
+            bare = replace(two, name="messages without a key", payloads=(Payload(),), filled=True)
+            yield replace(bare, consumers=0, kinds=())
     yield Scope(
         "empty messages",
         orders,

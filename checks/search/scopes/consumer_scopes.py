@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations
 
 from brokerproof.checks.search.scopes.scope import BLUE, RED, Kind, Payload, Scope
@@ -125,6 +126,16 @@ def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterato
             pools=(Credit(None, 2),),
             settlements=("release",),
         )
+    if {"channel", "bytes", "messages"} <= {*claims.credit} and takes:
+        yield Scope(
+            "two windows that a channel shares",
+            orders,
+            messages=2,
+            consumers=1,
+            kinds=(Kind("acknowledge"),),
+            pools=(Credit(2, 1),),
+            settlements=(),
+        )
 
 
 def scopes_of_consumers(
@@ -229,13 +240,17 @@ def _scopes_of_special_consumers(
             flushes=True,
         )
     for kind in subscribers:
-        yield from _scopes_of_two_options(claims, orders, kind, window)
+        yield from _scopes_of_options(claims, orders, kind, window, gets)
 
 
-def _scopes_of_two_options(
-    claims: Capabilities, orders: tuple[Order, ...], plain: Kind, window: int | None
+def _scopes_of_options(
+    claims: Capabilities,
+    orders: tuple[Order, ...],
+    plain: Kind,
+    window: int | None,
+    gets: tuple[GetMode, ...],
 ) -> Iterator[Scope]:
-    """Yield the scope of a consumer with every two options that are claimed, if there are two."""
+    """Yield a scope of a consumer with two of the claimed options, and one with all of them."""
     options = [
         *([replace(plain, selector=RED)] if claims.selectors else []),
         *([replace(plain, priority=1)] if claims.consumer_priority else []),
@@ -243,15 +258,27 @@ def _scopes_of_two_options(
         *([replace(plain, exclusive=True)] if claims.exclusive else []),
         *([replace(plain, credit=window)] if window and plain.mode == "acknowledge" else []),
     ]
+    red = [Payload(properties=RED)] if claims.selectors else []
     if len(options) > 1:
         yield Scope(
             "a consumer with two options",
             orders,
             messages=2,
-            payloads=(Payload(), *([Payload(properties=RED)] if claims.selectors else [])),
+            payloads=(Payload(), *red),
             consumers=1,
             kinds=tuple(one.with_options_of(other) for one, other in combinations(options, 2)),
             settlements=("acknowledge",),
+        )
+    if len(options) > 2:
+        yield Scope(
+            "a consumer with all options",
+            orders[:1],
+            messages=2,
+            payloads=(*red, *([] if red else [Payload()])),
+            consumers=1,
+            kinds=(reduce(Kind.with_options_of, options),),
+            gets=gets,
+            settlements=(),
         )
 
 

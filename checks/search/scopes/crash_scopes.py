@@ -47,6 +47,7 @@ def scopes_of_what_persists(
         )
         if "priority" in claims.orders:
             yield _scope_of_priorities(claims, kinds[-1:], gets)
+        yield from _scopes_of_few_that_persist(claims, orders, gets)
     if acknowledging:
         yield Scope(
             "consumers of what persists",
@@ -71,6 +72,22 @@ def scopes_of_what_persists(
             settlements=("acknowledge",),
             cancels=True,
         )
+
+
+def _scopes_of_few_that_persist(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    """Yield scopes that are small enough to be searched to their end at first."""
+    few = Scope("", orders, messages=2, payloads=(PERSISTENT,), durable=(True,), filled=True)
+    if "acknowledge" in claims.modes and "messages" in claims.credit:
+        kinds = (Kind("acknowledge", 1),)
+        yield replace(few, name="two that persist", consumers=1, kinds=kinds)
+    if gets:
+        three = replace(few, name="gets of three that persist", messages=3)
+        yield replace(three, gets=gets, settlements=("acknowledge",))
+    if gets and claims.purge:
+        purged = replace(few, name="a purge of what persists", filled=False, purges=True)
+        yield replace(purged, gets=gets, settlements=())
 
 
 def _scope_of_priorities(
@@ -109,6 +126,17 @@ def scopes_of_crashes(
             settlements=("acknowledge",),
             crashes=True,
         )
+        if gets:
+            yield Scope(
+                "arrivals beside a crash",
+                orders,
+                messages=2,
+                payloads=(PERSISTENT,),
+                durable=(True,),
+                gets=gets,
+                settlements=(),
+                crashes=True,
+            )
         yield Scope(
             "crashes of what is not durable",
             orders,
@@ -154,6 +182,7 @@ def _scopes_of_ends(
         settlements=("release",),
         purges=True,
         crashes=True,
+        filled=True,
     )
     if gets or subscribers:
         yield replace(

@@ -397,7 +397,8 @@ def test_what_persists_is_asked_for_with_consumers_that_come_and_go_and_without_
             and not (scope.crashes or scope.cuts or scope.invalid)
         ]
         assert bool(asked) == (claims.durable and (claims.get or "acknowledge" in claims.modes))
-        assert all(scope.durable == (True,) and scope.messages > 2 for scope in asked)
+        assert all(scope.durable == (True,) for scope in asked)
+        assert not asked or max(scope.messages for scope in asked) > 2
         leaving = [scope for scope in asked if scope.consumers and scope.closes]
         assert bool(leaving) == (claims.durable and "acknowledge" in claims.modes)
 
