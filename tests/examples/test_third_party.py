@@ -30,7 +30,7 @@ from brokerproof.spec.requirements import catalogue
 
 ADAPTER = Path(__file__).parents[2] / "examples" / "persist_queue_broker.py"
 WHOLE_SCOPE = Budget(operations=2_500, examples=10)
-SEARCH_ALONE = Budget(operations=1_500, examples=0)
+SEARCH_ALONE = Budget(operations=700, examples=0)
 
 KEPT = frozenset(
     {

@@ -273,15 +273,6 @@ def test_what_is_inconclusive_can_be_accepted(folder: Path) -> None:
     assert check(folder, STACK, *LITTLE, "--accept-inconclusive").exit_code == 1
 
 
-def test_recommendations_count_only_when_asked(folder: Path) -> None:
-    only = ("--only", "browser-once-by-priority", *LITTLE, "--operations", "60")
-    lenient = check(folder, REFERENCE, *only)
-    assert outcomes(folder) == {"browser-once-by-priority": "broken"}
-    assert lenient.exit_code == 0
-    assert "(of these only recommended: browser-once-by-priority)" in lenient.output
-    assert check(folder, REFERENCE, *only, "--strict").exit_code == 1
-
-
 def test_the_worst_of_several_candidates_decides(folder: Path) -> None:
     only = ("--only", "nothing-lost", "--only", "fifo-order", *LITTLE)
     result = check(folder, BOX, STACK, *only)

@@ -8,6 +8,7 @@ import importlib
 import random
 import re
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,11 @@ MEANINGLESS = (
 )
 """The errors of a change that leaves no model: there is no answer then, cached or fresh."""
 
-DRAWN = 3
+DRAWN = 40
 """How many changes the quick test draws; the thorough one makes them all."""
+
+ALTERING = 2
+"""How many of these it makes that alter a proof; some alter none, as of words."""
 
 PARTS = 100
 """How many thorough tests share the statements."""
@@ -94,9 +98,9 @@ def stale(module: str, place: int, text: Text) -> tuple[list[str], list[str]]:
 
 def test_a_changed_statement_is_never_answered_from_the_cache() -> None:
     drawn = random.Random(7).sample(everything(), DRAWN)  # noqa: S311 (reproducible)
-    found = [stale(*each, canonical) for each in drawn]
-    assert [forgotten for _, forgotten in found] == [[]] * DRAWN
-    assert sum(bool(altered) for altered, _ in found) > DRAWN / 2
+    found = (stale(*each, canonical) for each in drawn)
+    altering = islice((forgotten for altered, forgotten in found if altered), ALTERING)
+    assert list(altering) == [[]] * ALTERING
 
 
 @pytest.mark.thorough
