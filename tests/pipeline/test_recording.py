@@ -87,6 +87,7 @@ def test_a_recording_keeps_what_every_recording_keeps(calm: Made) -> None:
     assert {each.priority for each in of(history, "publish")} == {0, 1, 2}
 
 
+@pytest.mark.thorough
 @pytest.mark.rabbitmq
 def test_a_recording_with_a_kill_does_so_too(killed: Made) -> None:
     recording, history = killed

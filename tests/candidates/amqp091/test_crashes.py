@@ -85,6 +85,7 @@ def test_a_broker_started_elsewhere_is_not_left_dead(server: PrivateRabbitMQ) ->
         assert another.hello().name == "RabbitMQ"
 
 
+@pytest.mark.thorough
 @pytest.mark.rabbitmq
 def test_a_crash_takes_what_is_in_memory_and_a_restart_brings_the_rest(
     server: PrivateRabbitMQ,

@@ -116,6 +116,7 @@ def private(server: type[PrivateRabbitMQ], monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(SERVERS, "rabbitmq", server)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("home")
 def test_a_server_that_loses_what_it_confirmed_is_found_and_can_be_replayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: Stakes
