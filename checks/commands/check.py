@@ -272,8 +272,9 @@ class _Check:
                 if host is None:
                     return
                 host.__exit__(None, None, None)
-                self._take(host, host.report())
-                self.interrupts.pressed |= host.report().interrupted and not self.interrupted
+                report = host.report()
+                self._take(host, report)
+                self.interrupts.pressed |= report.interrupted and not self.interrupted
                 self.interrupts.raise_if_pressed()
             except KeyboardInterrupt:
                 if self.interrupted:

@@ -51,8 +51,7 @@ END_S_MAX: Final = 60.0
 _ENDED: Final = "JAVA_GATEWAY_EXITED"
 _THROWN: Final = 'Exception in thread "main" '
 _BESIDE: Final = ("An error occurred while calling ", "WARNING: ")
-"""Lines that come before the one which says why Spark did not start."""
-"""The beginning of a line that names the Java method which failed."""
+"""How lines begin that come before the one which says why Spark did not start."""
 
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
 

@@ -49,7 +49,7 @@ class Scripted:
 
 
 def scripted(jobs: int, alone: str = "", **looks: int) -> tuple[Hosts, list[str]]:
-    """Return hosts with so many looks each, of which one may run `alone`, and the log of looks."""
+    """Return hosts, each done after its number of `looks`, and the log; `alone` names one."""
     log: list[str] = []
     hosts = [Scripted(name, number, log, name == alone) for name, number in looks.items()]
     return Hosts(cast("list[Host]", hosts), jobs), log
