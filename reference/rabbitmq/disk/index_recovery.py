@@ -53,7 +53,7 @@ def load(disk: Disk, name: str, parameters: Parameters) -> QueueIndex:
     for each in names:
         numbered = re.fullmatch(re.escape(name) + r"\.(\d+)\.idx", each)
         if numbered:
-            index.segments[int(numbered[1])] = Segment(index.segment_size, has_file=True)
+            index.segments[int(numbered[1])] = Segment(has_file=True)
     if index.journal_name in names:
         _load_journal(index, disk)
     return index
@@ -65,8 +65,8 @@ def _load_journal(index: QueueIndex, disk: Disk) -> None:
     for kind, seq, record in journal_operations(data):
         whole += len(record)
         number, place = divmod(seq, index.segment_size)
-        segment = index.segments.setdefault(number, Segment(index.segment_size))
-        before = segment.journal[place]
+        segment = index.segments.setdefault(number, Segment())
+        before = segment.journal.get(place, NOTHING)
         if kind == DELIVER:
             segment.journal[place] = AFTER_DELIVER[before]
         elif kind == ACKNOWLEDGE:
@@ -84,7 +84,7 @@ def _load_journal(index: QueueIndex, disk: Disk) -> None:
 def take_over_counts(index: QueueIndex, unacknowledged: Mapping[int, int]) -> None:
     """Take over the counts of a clean shutdown."""
     for number, count in unacknowledged.items():
-        index.segments.setdefault(number, Segment(index.segment_size)).unacknowledged = count
+        index.segments.setdefault(number, Segment()).unacknowledged = count
 
 
 def remove_duplicates(index: QueueIndex, disk: Disk) -> None:
@@ -93,7 +93,7 @@ def remove_duplicates(index: QueueIndex, disk: Disk) -> None:
         states, _, whole = index.load_file(number, segment)
         if segment.has_file and whole < disk.size(index.file_name(number)):
             disk.truncate(index.file_name(number), whole)
-        elif segment.has_file and any(segment.journal):
+        elif segment.has_file and segment.journal:
             # Its operations are about to leave the journal, so the file must be durable.
             disk.sync(index.file_name(number))
         in_file = sum(state != PDA for state in states.values())
@@ -134,7 +134,7 @@ def drop_without_content(
             if not has_content:
                 index.mark_acknowledged(first + place)
         assert segment.unacknowledged == sum(
-            not segment.journal[place] & A for place in content.states
+            not segment.journal.get(place, NOTHING) & A for place in content.states
         ), "Q2: the count of a segment is that of its live entries"
         count += segment.unacknowledged
     index.flush()

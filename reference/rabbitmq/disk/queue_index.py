@@ -16,7 +16,6 @@ release's tables have no row for this.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from brokerproof.reference.rabbitmq.disk.combinations import (
@@ -58,21 +57,18 @@ if TYPE_CHECKING:
     from brokerproof.reference.shared.disk import Disk
 
 
-_NOTED = re.compile(rb"[^\0]")
-
-
 class Segment:
     """The part of a segment in RAM.
 
-    `journal` has the state of each place by the journal alone. `published` has the journal's
+    `journal` has the states of places by the journal alone. `published` has the journal's
     publish records by place, one behind the other, up to the highest place needed. `unacknowledged`
     counts the live entries of journal and file together (Q2).
     """
 
     __slots__ = ("has_file", "journal", "published", "unacknowledged")
 
-    def __init__(self, size: int, *, has_file: bool = False) -> None:
-        self.journal = bytearray(size)
+    def __init__(self, *, has_file: bool = False) -> None:
+        self.journal: dict[int, int] = {}
         self.published = bytearray()
         self.unacknowledged = 0
         self.has_file = has_file
@@ -94,12 +90,11 @@ class Segment:
 
     def noted(self) -> list[tuple[int, int]]:
         """Return places and states, by place, where the journal has a state."""
-        # Most places of a large segment are empty; the pattern skips them quickly.
-        return [(found.start(), found[0][0]) for found in _NOTED.finditer(self.journal)]
+        return sorted(noted for noted in self.journal.items() if noted[1] != NOTHING)
 
     def forget_journal(self) -> None:
         """Clear the journal's part: the segment's file has all of it."""
-        self.journal = bytearray(len(self.journal))
+        self.journal = {}
         self.published = bytearray()
 
 
@@ -155,11 +150,11 @@ class QueueIndex:
         number, place = divmod(seq, self.segment_size)
         segment = self.segments.get(number)
         if segment is None:
-            segment = self.segments[number] = Segment(self.segment_size)
+            segment = self.segments[number] = Segment()
         header = seq if is_persistent else seq | TRANSIENT
         record = JOURNAL_PUBLISH.pack(header, msg_id, NO_EXPIRY if expiry is None else expiry)
         journal = segment.journal
-        journal[place] = AFTER_PUBLISH[journal[place]]
+        journal[place] = AFTER_PUBLISH[journal.get(place, NOTHING)]
         segment.keep(place, record)
         segment.unacknowledged += 1
         self._append(self.journal_name, record)
@@ -185,7 +180,7 @@ class QueueIndex:
         """Note one delivery, and leave the flush to the caller."""
         number, place = divmod(seq, self.segment_size)
         journal = self.segments[number].journal
-        journal[place] = AFTER_DELIVER[journal[place]]
+        journal[place] = AFTER_DELIVER[journal.get(place, NOTHING)]
         self._append(self.journal_name, JOURNAL_MARK.pack(seq | DELIVER))
         self.dirty_count += 1
 
@@ -194,7 +189,7 @@ class QueueIndex:
         number, place = divmod(seq, self.segment_size)
         segment = self.segments[number]
         journal = segment.journal
-        journal[place] = AFTER_ACKNOWLEDGE[journal[place]]
+        journal[place] = AFTER_ACKNOWLEDGE[journal.get(place, NOTHING)]
         segment.unacknowledged -= 1
         self._append(self.journal_name, JOURNAL_MARK.pack(seq | ACKNOWLEDGE))
         self.dirty_count += 1
@@ -209,7 +204,7 @@ class QueueIndex:
                 if segment.has_file:
                     self._disk.delete(self.file_name(number))
                 del self.segments[number]
-            elif any(segment.journal):
+            elif segment.journal:
                 self._append_to_file(number, segment)
         if self.dirty_count:
             self._disk.truncate(self.journal_name, 0)

@@ -97,11 +97,10 @@ def _name_index(
     for number, segment in sorted(index.segments.items()):
         name = index.file_name(number)
         others.discard(name)
-        journal = bytes(segment.journal)
         segments.append(
             (
                 number - first // index.segment_size,
-                journal,
+                tuple(segment.noted()),
                 segment.unacknowledged,
                 content.get(name),
             )
