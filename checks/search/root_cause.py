@@ -9,7 +9,9 @@ for that one. Requirements of different kinds never stand in for each other.
 
 from __future__ import annotations
 
+import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -176,8 +178,8 @@ def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
     """Leave out steps and values as long as the same requirement stays broken: a local minimum.
 
     Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002), down
-    to single steps. Then each field that can have its default gets it. When the cap in seconds
-    passes, the shortest run so far is returned.
+    to single steps. Then each field that can have its default gets it, and names are numbered as
+    they come. When the cap in seconds passes, the shortest run so far is returned.
     """
     size = max(1, len(run.moves) // 2)
     try:
@@ -190,6 +192,8 @@ def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
             run, _with_a_default(run.moves), len(run.steps), fresh, again
         ):
             run = plainer
+        attempts = _numbered_anew(run.moves)
+        run = _still_broken(run, attempts, len(run.steps), fresh, again) or run
     except CapReached:
         pass
     return run
@@ -219,6 +223,26 @@ def _with_a_default(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
     for at, move in enumerate(moves):
         for plainer in _plainer(move):
             yield [*moves[:at], plainer, *moves[at + 1 :]]
+
+
+_NUMBERED: Final = re.compile(rb'"(q|ch|c|m)[0-9]+"')
+
+
+def _numbered_anew(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
+    """Yield the moves with queues, channels, consumers and messages numbered as they come.
+
+    Nothing is yielded where they are.
+    """
+    numbers: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
+
+    def anew(name: re.Match[bytes]) -> bytes:
+        known = numbers[name[1]]
+        return b'"%b%d"' % (name[1], known.setdefault(name[0], len(known)))
+
+    written = msgspec.json.encode(moves)
+    renamed = _NUMBERED.sub(anew, written)
+    if renamed != written:
+        yield msgspec.json.decode(renamed, type=list[Move])
 
 
 Plain = TypeVar("Plain", bound=msgspec.Struct)

@@ -115,6 +115,22 @@ def test_only_values_that_the_fault_needs_are_left(candidate: type[Box], size: i
     assert published == Publish(queue="q0", message=Message(id="m0", size=size))
 
 
+def test_names_are_numbered_as_they_come() -> None:
+    begin = partial(fresh, LosesTheEmpty)
+    moves: list[Move] = [
+        Declare(queue="q1", order=Fifo()),
+        Publish(queue="q1", message=Message(id="m3", size=0)),
+        Get(channel="ch2", queue="q1"),
+    ]
+    found = fails(moves, begin, "nothing-lost")
+    assert found is not None
+    renamed = shortest_form(found, begin).moves
+    assert renamed[:2] == (
+        Declare(queue="q0", order=Fifo()),
+        Publish(queue="q0", message=Message(id="m0", size=0)),
+    )
+
+
 def test_names_and_what_goes_with_other_values_stay() -> None:
     broken = Breach("nothing-lost", "it is gone")
 
