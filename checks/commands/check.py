@@ -39,7 +39,7 @@ from brokerproof.checks.gate.gate_run import (
 )
 from brokerproof.checks.gate.host import Host, Hosts, Request
 from brokerproof.checks.report import ci_hosts
-from brokerproof.checks.report.folders import undisturbed
+from brokerproof.checks.report.folders import COUNTEREXAMPLES, undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
 from brokerproof.checks.report.terminal import progress_on, screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
@@ -380,7 +380,9 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
     except OSError as error:
         raise _unwritable(folder, error) from error
     status = ExitStatus(record.status)
-    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}")
+    traces = any(each.found for each in record.candidates)
+    shown = f", traces to replay: {folder / COUNTEREXAMPLES}" if traces else ""
+    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}{shown}")
     return status
 
 

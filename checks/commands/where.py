@@ -50,7 +50,7 @@ def where(word: str) -> None:
     )
     if not any(lists):
         raise CannotRun(
-            f"nothing is called {word!r} or says it{meant(word, known)}; "
+            f"no id and no sentence has {word!r}{meant(word, known)}; "
             "`brokerproof requirements` lists all ids"
         )
     for found in lists:

@@ -233,7 +233,8 @@ def test_a_candidate_that_breaks_a_promise_ends_with_1(folder: Path) -> None:
     assert verdict_in(folder)["status"] == 1
     assert counterexample(folder, "fifo-order").is_file()
     assert result.output.splitlines()[-1] == (
-        f"failed (exit status 1); report: {folder / 'report.html'}"
+        f"failed (exit status 1); report: {folder / 'report.html'}, "
+        f"traces to replay: {folder / 'counterexamples'}"
     )
 
 
