@@ -107,7 +107,7 @@ def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:
         is_last = number == moves - 1 and not found.scope.cuts
         their = candidate if is_last else reached.copier.fork(candidate)
         told = _make(node, number, None, their, reached, following)
-        if told is not None and found.scope.cuts and not found.stopped_by:
+        if told is not None and found.scope.cuts_off(told.move) and not found.stopped_by:
             _cut_off(node, number, told, their, reached, following)
         if found.stopped_by:
             return

@@ -231,6 +231,8 @@ def _priority_scopes(
         settlements=("release",),
         closes=False,
     )
+    if gets:
+        yield _scope_of_priorities_that_go(orders, gets, purges=claims.purge)
     if kinds:
         selecting = (Kind(kinds[-1].mode, selector=RED),) if claims.selectors else ()
         yield Scope(
@@ -253,6 +255,23 @@ def _priority_scopes(
             gets=gets,
             settlements=("release",),
         )
+
+
+def _scope_of_priorities_that_go(
+    orders: tuple[Order, ...], gets: tuple[GetMode, ...], *, purges: bool
+) -> Scope:
+    return Scope(
+        "a purge and a channel that closes among priorities",
+        orders[-1:],
+        messages=3,
+        payloads=(Payload(9), Payload(9), Payload(0)),
+        filled=True,
+        in_turn=True,
+        gets=gets,
+        settlements=(),
+        closes=True,
+        purges=purges,
+    )
 
 
 def _scopes_of_queues(

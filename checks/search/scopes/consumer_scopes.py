@@ -31,6 +31,17 @@ def scopes_of_windows(
             windows=(Credit(0), Credit(1), Credit(2), Credit(None)),
             settlements=("acknowledge",),
         )
+    if {"messages", "change"} <= {*claims.credit} and claims.browse:
+        yield Scope(
+            "a browser whose window changes",
+            orders[:1],
+            messages=3,
+            filled=True,
+            consumers=1,
+            kinds=(Kind("browse"), Kind("browse", 0)),
+            windows=(Credit(1), Credit(None)),
+            settlements=(),
+        )
     if "bytes" in claims.credit and takes:
         yield from _scopes_of_bytes(claims, orders, gets)
     yield from _scopes_of_pools(claims, orders)
@@ -40,7 +51,8 @@ def _scopes_of_bytes(
     claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
 ) -> Iterator[Scope]:
     sizes = (Payload(size=1), Payload(size=3))
-    both = (Kind("acknowledge", 2, 4),) if "messages" in claims.credit else ()
+    window = 2 if "messages" in claims.credit else None
+    both = (Kind("acknowledge", window, 4),) if window else ()
     yield Scope(
         "windows of bytes",
         orders,
@@ -49,6 +61,30 @@ def _scopes_of_bytes(
         consumers=1,
         kinds=(Kind("acknowledge", bytes=2), *both),
     )
+    yield Scope(
+        "a window of bytes for the later of two",
+        orders[:1],
+        messages=2,
+        payloads=(Payload(size=1), Payload(size=2)),
+        filled=True,
+        in_turn=True,
+        consumers=1,
+        kinds=(Kind("acknowledge", window, 3),),
+        settlements=("acknowledge", "release"),
+    )
+    if gets:
+        yield Scope(
+            "a consumer without room for what a get takes",
+            orders[:1],
+            messages=2,
+            payloads=(Payload(size=2), Payload(size=1)),
+            filled=True,
+            in_turn=True,
+            consumers=1,
+            kinds=(Kind("acknowledge", bytes=1),),
+            gets=gets,
+            settlements=(),
+        )
     if claims.browse:
         yield Scope(
             "browsers with windows of bytes",
@@ -69,26 +105,30 @@ def _scopes_of_bytes(
             kinds=(Kind("automatic", bytes=1, priority=1), Kind("browse")),
         )
     if "change" in claims.credit:
-        yield Scope(
-            "windows of bytes that change",
-            orders,
-            messages=2,
-            payloads=(Payload(size=1), Payload(size=2)),
-            consumers=2,
-            kinds=(Kind("acknowledge", bytes=1),),
-            windows=(Credit(None, 0), Credit(None, 2)),
-            settlements=("release",),
-        )
-        yield Scope(
-            "a window of bytes that grows",
-            orders[:1],
-            messages=2,
-            filled=True,
-            consumers=1,
-            kinds=(Kind("acknowledge", bytes=1),),
-            windows=(Credit(None, 2),),
-            settlements=(),
-        )
+        yield from _scopes_of_bytes_that_change(orders)
+
+
+def _scopes_of_bytes_that_change(orders: tuple[Order, ...]) -> Iterator[Scope]:
+    yield Scope(
+        "windows of bytes that change",
+        orders,
+        messages=2,
+        payloads=(Payload(size=1), Payload(size=2)),
+        consumers=2,
+        kinds=(Kind("acknowledge", bytes=1),),
+        windows=(Credit(None, 0), Credit(None, 2)),
+        settlements=("release",),
+    )
+    yield Scope(
+        "a window of bytes that grows",
+        orders[:1],
+        messages=2,
+        filled=True,
+        consumers=1,
+        kinds=(Kind("acknowledge", bytes=1),),
+        windows=(Credit(None, 2),),
+        settlements=(),
+    )
 
 
 def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterator[Scope]:
@@ -103,6 +143,16 @@ def _scopes_of_pools(claims: Capabilities, orders: tuple[Order, ...]) -> Iterato
             pools=(Credit(1),),
             settlements=("acknowledge",),
             cancels=True,
+        )
+        yield Scope(
+            "a window of a channel beside that of its consumer",
+            orders[:1],
+            messages=2,
+            filled=True,
+            consumers=1,
+            kinds=(Kind("acknowledge", 1),),
+            pools=(Credit(2),),
+            settlements=(),
         )
         fills_none = next((mode for mode in ("automatic", "browse") if mode in claims.modes), None)
         if fills_none is not None:
@@ -169,6 +219,20 @@ def scopes_of_consumers(
             settlements=("release",),
             cancels=True,
         )
+        yield Scope(
+            "two selectors",
+            orders[:1],
+            messages=3,
+            payloads=(Payload(properties=RED), Payload(properties=RED), Payload(properties=BLUE)),
+            in_turn=True,
+            consumers=2,
+            kinds=tuple(
+                Kind(kind.mode, window if kind.mode == "acknowledge" else None, selector=each)
+                for kind in subscribers
+                for each in (RED, BLUE)
+            ),
+            settlements=(),
+        )
     if claims.consumer_priority and subscribers:
         kind = subscribers[0].mode
         yield Scope(
@@ -227,6 +291,17 @@ def _scopes_of_special_consumers(
             consumers=2,
             kinds=(Kind(subscribers[0].mode, exclusive=True), subscribers[0]),
             gets=gets,
+            cancels=True,
+        )
+    if claims.exclusive and "acknowledge" in claims.modes:
+        yield Scope(
+            "an exclusive consumer after one that was cancelled",
+            orders[:1],
+            messages=2,
+            filled=True,
+            consumers=2,
+            kinds=(Kind("acknowledge", window, exclusive=True), Kind("acknowledge", window)),
+            settlements=(),
             cancels=True,
         )
     if claims.flush and subscribers:

@@ -226,18 +226,8 @@ def _scopes_of_cuts(
             closes=True,
             cuts=True,
         )
-    if acknowledging and claims.purge:
-        yield Scope(
-            "the power goes beside a purge",
-            orders,
-            messages=3,
-            payloads=(PERSISTENT,),
-            durable=(True,),
-            gets=gets,
-            settlements=("reject",),
-            purges=True,
-            cuts=True,
-        )
+    if claims.purge:
+        yield from _scopes_of_cut_purges(claims, orders, gets)
     if gets and "priority" in claims.orders:
         yield Scope(
             "the power goes beside priorities",
@@ -248,5 +238,33 @@ def _scopes_of_cuts(
             gets=gets,
             settlements=("acknowledge",),
             closes=True,
+            cuts=True,
+        )
+
+
+def _scopes_of_cut_purges(
+    claims: Capabilities, orders: tuple[Order, ...], gets: tuple[GetMode, ...]
+) -> Iterator[Scope]:
+    yield Scope(
+        "the power goes during a purge of two",
+        orders[:1],
+        messages=2,
+        payloads=(PERSISTENT,),
+        filled=True,
+        durable=(True,),
+        settlements=(),
+        purges=True,
+        cuts=True,
+    )
+    if "acknowledge" in claims.modes:
+        yield Scope(
+            "the power goes beside a purge",
+            orders,
+            messages=3,
+            payloads=(PERSISTENT,),
+            durable=(True,),
+            gets=gets,
+            settlements=("reject",),
+            purges=True,
             cuts=True,
         )

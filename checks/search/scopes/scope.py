@@ -135,9 +135,9 @@ class Scope:
     clock may move, in steps of `steps`. `invalid` adds invalid operations, and some without effect
     (`checks/search/scopes/invalid_operations.py`). `filled` publishes all messages before any other
     move, and `in_turn` gives each message the next payload. `resets` adds resets of the broker.
-    `cuts` makes each move also with the power lost at each of its changes to the disk. The last
-    queue has a limit of `deliveries` and, if the scope `buries`, the first queue for its dead
-    letters. `delays` are those of releases.
+    `cuts` makes each move, but for what fills a queue, also with the power lost at each of its
+    changes to the disk. The last queue has a limit of `deliveries` and, if the scope `buries`, the
+    first queue for its dead letters. `delays` are those of releases.
     """
 
     name: str
@@ -187,6 +187,10 @@ class Scope:
             return replace(self, settlements=settlements)
         cancels = self.cancels or (claims.cancel == "returns" and bool(self.kinds))
         return replace(self, settlements=settlements, closes=True, cancels=cancels)
+
+    def cuts_off(self, move: Move) -> bool:
+        """Whether a move is also made with the power lost meanwhile."""
+        return self.cuts and not (self.filled and isinstance(move, Declare | Publish))
 
     def moves(self, bindings: Bindings) -> Iterator[Move]:
         """Yield every move that is possible now, always in the same order."""
