@@ -118,24 +118,10 @@ def _scopes_of_leases(
         settles_again=True,
         lease_s=lease_s,
     )
-    extend: tuple[SettlementName, ...] = ("extend",) if claims.extend else ()
     if claims.tolerance_s:
-        yield from _scopes_in_real_time(alone, claims.tolerance_s, extend)
+        yield from _scopes_in_real_time(alone, claims)
     else:
-        yield replace(
-            alone,
-            settlements=("acknowledge", "release", *extend),
-            closes=True,
-            seconds=2 * lease_s + 1,
-        )
-        yield replace(
-            alone,
-            name="two messages held for a time",
-            messages=2,
-            settlements=("acknowledge",),
-            settles_again=False,
-            seconds=lease_s + 1,
-        )
+        yield from _scopes_in_exact_time(alone, claims)
     if claims.delivery_limit:
         yield replace(
             alone,
@@ -158,23 +144,44 @@ def _scopes_of_leases(
         )
 
 
-def _scopes_in_real_time(
-    alone: Scope, tolerance_s: int, extend: tuple[SettlementName, ...]
-) -> Iterator[Scope]:
+def _renewed(alone: Scope) -> Scope:
+    return replace(
+        alone,
+        name="messages held for a time that is renewed",
+        filled=True,
+        settlements=("extend",),
+        settles_again=False,
+    )
+
+
+def _scopes_in_exact_time(alone: Scope, claims: Capabilities) -> Iterator[Scope]:
+    assert alone.lease_s is not None
+    extend: tuple[SettlementName, ...] = ("extend",) if claims.extend else ()
+    if extend:
+        yield replace(_renewed(alone), seconds=2 * alone.lease_s)
+    yield replace(
+        alone,
+        settlements=("acknowledge", "release", *extend),
+        closes=True,
+        seconds=2 * alone.lease_s + 1,
+    )
+    yield replace(
+        alone,
+        name="two messages held for a time",
+        messages=2,
+        settlements=("acknowledge",),
+        settles_again=False,
+        seconds=alone.lease_s + 1,
+    )
+
+
+def _scopes_in_real_time(alone: Scope, claims: Capabilities) -> Iterator[Scope]:
     """Yield the scopes of leases that may be over before the clock says so.
 
     Each second is waited for, so time passes in few and long steps, and little else can be done.
     """
     assert alone.lease_s is not None
-    over_s, half_s = alone.lease_s + tolerance_s, tolerance_s + 1
+    over_s, half_s = alone.lease_s + claims.tolerance_s, claims.tolerance_s + 1
     yield replace(alone, filled=True, seconds=over_s, steps=(over_s,))
-    if extend:
-        yield replace(
-            alone,
-            name="messages held for a time that is renewed",
-            filled=True,
-            settlements=extend,
-            settles_again=False,
-            seconds=3 * half_s,
-            steps=(half_s,),
-        )
+    if claims.extend:
+        yield replace(_renewed(alone), seconds=3 * half_s, steps=(half_s,))
