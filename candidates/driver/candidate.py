@@ -257,7 +257,7 @@ class DriverCandidate:
             self._check_form(line)
             answer = self._decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise self._failed(name, f"its answer is not in form: {error}") from error
+            raise self._out_of_form(name, line, error) from error
         wrong = _wrong_id(answer.id, asked) or _contradiction(answer)
         if wrong:
             raise self._failed(name, wrong)
@@ -284,6 +284,10 @@ class DriverCandidate:
             raise self._failed(name, "it answered with an empty line")
 
     # Faults.
+
+    def _out_of_form(self, name: str, line: bytes, error: Exception) -> DriverFault:
+        begun = line[:PART_BYTES_MAX].decode("utf-8", "replace")
+        return self._failed(name, f"its answer is not in form: {error}: {begun!r}")
 
     def _not_answered(self, name: str, error: NoAnswer, limit_s: float) -> DriverFault:
         half = ""
@@ -349,7 +353,7 @@ class DriverCandidate:
         try:
             answer = msgspec.json.decode(line, type=DriverHello)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise self._failed("hello", f"its answer is not in form: {error}") from error
+            raise self._out_of_form("hello", line, error) from error
         if wrong := _wrong_id(answer.id, 0):
             raise self._failed("hello", wrong)
         hello = _introduction(answer)

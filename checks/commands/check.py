@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterable
@@ -39,7 +40,7 @@ from brokerproof.checks.gate.gate_run import (
 )
 from brokerproof.checks.gate.host import Host, Hosts, Request
 from brokerproof.checks.report import ci_hosts
-from brokerproof.checks.report.folders import COUNTEREXAMPLES, undisturbed
+from brokerproof.checks.report.folders import places_of_counterexamples, undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
 from brokerproof.checks.report.terminal import progress_on, screen, show, show_progress
 from brokerproof.checks.report.verdict_file import (
@@ -380,9 +381,9 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
     except OSError as error:
         raise _unwritable(folder, error) from error
     status = ExitStatus(record.status)
-    traces = any(each.found for each in record.candidates)
-    shown = f", traces to replay: {folder / COUNTEREXAMPLES}" if traces else ""
-    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}{shown}")
+    click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}")
+    for place in [*places_of_counterexamples(record)][:1]:
+        click.echo(f"to see it again: brokerproof replay {shlex.quote(str(folder / place))}")
     return status
 
 

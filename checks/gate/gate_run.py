@@ -149,7 +149,7 @@ class Clock:
         if self.hangs >= HANGS_MAX:
             return "the candidate hangs, so nothing more was tried"
         if self.ended >= ENDED_MAX:
-            return "the candidate's process ended again and again, so nothing more was tried"
+            return "the candidate had to be started again and again, so nothing more was tried"
         if self.left_s() < self._repeating_s:
             return f"the cap of {self._seconds:g} s was reached"
         self._asked += 1

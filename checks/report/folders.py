@@ -14,6 +14,7 @@ from pathlib import Path
 
 from brokerproof.candidates.signals import handled_by
 from brokerproof.checks.report.verdict_file import VerdictFile, encoded
+from brokerproof.checks.search.counterexamples import Counterexample
 
 COUNTEREXAMPLES = "counterexamples"
 VERDICT = "verdict.json"
@@ -34,21 +35,27 @@ def _folder_of(candidate: str) -> str:
     return f"{readable[:80]}-{hashlib.sha256(candidate.encode()).hexdigest()[:8]}"
 
 
+def places_of_counterexamples(record: VerdictFile) -> dict[str, Counterexample]:
+    """Return all counterexamples of a record by their paths, as `place_of_counterexample` does."""
+    several = len(record.candidates) > 1
+    return {
+        place_of_counterexample(each.candidate, found.requirement, several=several): found
+        for each in record.candidates
+        for found in each.found
+    }
+
+
 def write(record: VerdictFile, folder: Path) -> Path:
     """Write a record and its counterexamples; return the path of the record.
 
     Counterexamples of an earlier run are deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    several = len(record.candidates) > 1
-    kept = set()
-    for candidate in record.candidates:
-        for found in candidate.found:
-            name = place_of_counterexample(candidate.candidate, found.requirement, several=several)
-            put(folder / name, encoded(found))
-            kept.add(folder / name)
+    kept = places_of_counterexamples(record)
+    for name, found in kept.items():
+        put(folder / name, encoded(found))
     for old in sorted((folder / COUNTEREXAMPLES).rglob("*.json")):
-        if old not in kept:
+        if old.relative_to(folder).as_posix() not in kept:
             old.unlink()
     path = folder / VERDICT
     put(path, encoded(record))

@@ -28,7 +28,7 @@ HANGS = "a candidate that hangs"
 ENDS_MAX = 3
 """A search ends when the candidate's process has ended so often: each start takes time."""
 
-ENDS = f"a process that ended {ENDS_MAX} times"
+ENDS = f"a process that had to be started again {ENDS_MAX} times"
 
 KEPT_PER_REQUIREMENT = 40
 """How many traces of a requirement are kept: the first may be another fault's (`root_cause.py`)."""

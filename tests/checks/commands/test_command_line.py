@@ -232,10 +232,10 @@ def test_a_candidate_that_breaks_a_promise_ends_with_1(folder: Path) -> None:
     assert outcomes(folder)["fifo-order"] == "broken"
     assert verdict_in(folder)["status"] == 1
     assert counterexample(folder, "fifo-order").is_file()
-    assert result.output.splitlines()[-1] == (
-        f"failed (exit status 1); report: {folder / 'report.html'}, "
-        f"traces to replay: {folder / 'counterexamples'}"
-    )
+    assert result.output.splitlines()[-2:] == [
+        f"failed (exit status 1); report: {folder / 'report.html'}",
+        f"to see it again: brokerproof replay {counterexample(folder, 'fifo-order')}",
+    ]
 
 
 def test_what_a_candidate_raises_is_a_finding(folder: Path) -> None:
