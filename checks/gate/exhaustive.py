@@ -53,7 +53,7 @@ Every scope is walked briefly before the first is walked for long: most faults n
 wire, where each operation takes longer still, there are only brief walks.
 """
 
-FIRST_OPERATIONS = (100, 1_000)
+FIRST_OPERATIONS = (70, 1_000)
 """With copies, each scope is searched by so many operations before any is searched further.
 
 Most faults need few. The search then begins anew, which costs less than remembering it.

@@ -46,7 +46,7 @@ class Budget:
 Effort: TypeAlias = Literal["quick", "normal", "deep"]
 
 EFFORTS: dict[Effort, Budget] = {
-    "quick": Budget(operations=400, examples=16, interleavings=5, depth=2),
+    "quick": Budget(operations=350, examples=16, interleavings=5, depth=2),
     "normal": Budget(operations=6_000, examples=200, interleavings=60, depth=4),
     "deep": Budget(operations=25_000, examples=400, interleavings=200, depth=6),
 }

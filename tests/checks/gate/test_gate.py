@@ -190,7 +190,7 @@ def test_a_first_pass_finds_what_shows_soon_before_a_scope_is_searched_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exhaustive, "mixed_scopes", lambda _: ())  # their walk finds it, too
-    with_ = operations_to("purge-drops-acquired", 1_000)
+    with_ = operations_to("a-full-rank-stays", 1_000)
     monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", ())
-    without = operations_to("purge-drops-acquired", 1_000)
+    without = operations_to("a-full-rank-stays", 1_000)
     assert with_ < without / 3
