@@ -40,10 +40,9 @@ FETCHED = pytest.mark.brokers
 BROKER_J = ("browser-once-by-priority", "refuses-what-it-must", "quiescence", "credit-used")
 
 BROKERS = [
-    pytest.param("private:rabbitmq", (), marks=RABBITMQ),
+    pytest.param("private:broker-j", (*BROKER_J, "auto-close-happens"), marks=FETCHED),
     pytest.param("private:rabbitmq?protocol=stomp", (), marks=RABBITMQ),
     pytest.param("private:rabbitmq?protocol=amqp10", ("credit-not-exceeded",), marks=RABBITMQ),
-    pytest.param("private:broker-j", (*BROKER_J, "auto-close-happens"), marks=FETCHED),
     pytest.param("private:broker-j?protocol=amqp10", BROKER_J, marks=FETCHED),
     pytest.param("private:activemq", (), marks=FETCHED),
 ]
@@ -64,7 +63,7 @@ def broken(address: str, report: Path, *options: str) -> set[str]:
     return {name for name, outcome in outcomes.items() if outcome is Outcome.BROKEN}
 
 
-@pytest.mark.each_time(2)
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(("address", "known"), BROKERS)
 def test_a_real_broker_breaks_nothing_but_what_is_known(
     address: str, known: tuple[str, ...], tmp_path: Path

@@ -143,6 +143,7 @@ def test_what_is_durable_outlives_a_kill(server: PrivateServer) -> None:
             assert after.take().endswith("hello")
 
 
+@pytest.mark.each_time(6)
 def test_all_that_listens_is_on_loopback(server: PrivateServer) -> None:
     addresses = [each for number in server.process_ids for each in listening(number)]
     assert addresses
