@@ -140,6 +140,7 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
         run.clock.hangs += found.stopped_by == HANGS
         run.operations += found.operations
         run.evidence.add(found)
+        run.report.messages = found.largest
         run.report.stages.append(_stateful_stage(found, run.report.seed))
         _charge_samples(run, found)
 

@@ -110,6 +110,8 @@ class Report:
     departures: tuple[Departure, ...] = ()
     reached: dict[str, Reach] = field(default_factory=dict)
     """How far each scope was searched, by its name."""
+    messages: int = 0
+    """The most messages in one of the large runs."""
     printed: str = ""
     """The end of what the candidate printed. No file holds it, since it may differ each time."""
 

@@ -42,8 +42,8 @@ class CoverageRecord(msgspec.Struct, frozen=True, kw_only=True):
     was searched by length every run of `depth` operations. Walks tried so many `transitions`, which
     are operations in states of the contract, of `transitions_met`. `chains` are two or three steps
     in a row that touch the same message, consumer, channel or queue, and `chains_met` counts those
-    that were one step away from some run. `situations` is how many of the claimed requirements were
-    in a situation in which a fault would show.
+    that were one step away from some run. The largest run had so many `messages`. `situations` is
+    how many of the claimed requirements were in a situation in which a fault would show.
     """
 
     scopes: Natural
@@ -53,6 +53,7 @@ class CoverageRecord(msgspec.Struct, frozen=True, kw_only=True):
     transitions_met: Natural
     chains: Natural
     chains_met: Natural
+    messages: Natural = 0
     situations: Natural
     situations_claimed: Natural
 
@@ -201,6 +202,7 @@ def _coverage_record(report: Report, judgements: tuple[Judgement, ...]) -> Cover
         transitions_met=sum(each.transitions_met for each in reached),
         chains=sum(each.chains for each in reached),
         chains_met=sum(each.chains_met for each in reached),
+        messages=report.messages,
         situations=sum(each.exercised > 0 for each in claimed),
         situations_claimed=len(claimed),
     )
@@ -296,6 +298,8 @@ def covered(coverage: CoverageRecord) -> str:
         parts.append(f"{c.transitions:,} of {c.transitions_met:,} transitions met on walks")
     if c.chains_met:
         parts.append(f"{c.chains:,} of {c.chains_met:,} chains of two or three steps")
+    if c.messages:
+        parts.append(f"{c.messages:,} messages in the largest run")
     return f"covered: {'; '.join(parts)}"
 
 

@@ -341,10 +341,11 @@ def test_a_report_shows_verdicts_the_worst_first_then_totals_and_counterexamples
     ]
 
 
-def covered_by(*reached: Reach) -> str:
+def covered_by(*reached: Reach, messages: int = 0) -> str:
     """Return the line on coverage of a report on scopes that were searched so far."""
     report = report_with(*VERDICTS)
     report.reached = {str(number): reach for number, reach in enumerate(reached)}
+    report.messages = messages
     coverage = recorded(report).coverage
     assert coverage is not None
     return covered(coverage)
@@ -361,6 +362,7 @@ def test_coverage_adds_up_the_scopes() -> None:
         "covered: 2 of 3 situations; 2 scopes; 2,400 of 6,000 transitions met on walks; "
         "14 of 16 chains of two or three steps"
     )
+    assert covered_by(whole, messages=1200).endswith("; 1,200 messages in the largest run")
 
 
 def test_a_longer_report_has_stages_and_what_is_not_claimed() -> None:
