@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from brokerproof.checks.trace.bindings import Bindings
-from brokerproof.spec.messages import Order
+from brokerproof.spec.messages import DEFAULT_PRIORITY, Order
 from brokerproof.spec.protocol.candidate import Unsynced
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
@@ -182,7 +182,9 @@ def fields_of_order(order: Order) -> dict[str, object]:
 
 def _message_words(publish: Publish) -> list[str]:
     message = publish.message
-    words = [f"priority={message.priority}"]
+    words = []
+    if message.priority != DEFAULT_PRIORITY:
+        words.append(f"priority={message.priority}")
     if message.size != 1:
         words.append(f"size={message.size}")
     if message.persistent:

@@ -49,7 +49,7 @@ KEPT = frozenset(
 
 REVIVED = [
     "declare q0 fifo: ok",
-    "publish m0 to q0 priority=4: ok",
+    "publish m0 to q0: ok",
     "get from q0 on ch0 mode=acknowledge: m0 → the get",
     "acknowledge m0: ok",
     "release m0 again, by its old delivery: ok",
@@ -76,15 +76,15 @@ def test_taking_by_peek_is_refuted() -> None:
     report = judged("litequeue_queue.py:make_queue_that_peeks", SEARCH_ALONE)
     assert ids(report, Outcome.BROKEN) == {"nothing-twice", "refused-only-when-full"}
     assert trace(report, "nothing-twice")[1:] == [
-        "publish m0 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
     ]
     # What peek shows stays ready, so a client that works on it still fills the queue.
     assert trace(report, "refused-only-when-full")[1:] == [
-        "publish m0 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
-        "publish m1 to q0 priority=4: refused: Max queue length reached: 1",
+        "publish m1 to q0: refused: Max queue length reached: 1",
     ]
     assert ids(report, Outcome.KEPT) == KEPT
 

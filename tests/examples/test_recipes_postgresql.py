@@ -78,8 +78,8 @@ def test_a_lock_that_skips_nothing_hides_all_rows_behind_the_first() -> None:
     assert ids(report, Outcome.BROKEN) == {"nothing-lost"}
     assert trace(report, "nothing-lost") == [
         "declare q0 fifo: ok",
-        "publish m0 to q0 priority=4: ok",
-        "publish m1 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
+        "publish m1 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
         "get from q0 on ch0 mode=acknowledge: nothing",
     ]

@@ -62,7 +62,7 @@ def test_a_list_that_only_pops_loses_what_a_channel_held() -> None:
     assert ids(report, Outcome.BROKEN) == {"close-releases", "nothing-twice"}
     assert trace(report, "close-releases") == [
         "declare q0 fifo: ok",
-        "publish m0 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
         "close_channel ch0: ok",
         "get from q0 on ch0 mode=acknowledge: nothing",

@@ -72,7 +72,7 @@ def test_the_queue_keeps_all_but_what_was_settled() -> None:
     assert ids(report, Outcome.BROKEN) == {"nothing-twice"}
     assert trace(report, "nothing-twice") == [
         "declare q0 fifo: ok",
-        "publish m0 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m0 → the get",
         "acknowledge m0: ok",
         "release m0 again, by its old delivery: ok",
@@ -98,8 +98,8 @@ def test_the_stack_is_refuted_as_a_queue() -> None:
     # FILOSQLiteAckQueue orders by descending id.
     assert ids(report, Outcome.BROKEN) == {"fifo-order", "nothing-twice"}
     assert trace(report, "fifo-order")[1:] == [
-        "publish m0 to q0 priority=4: ok",
-        "publish m1 to q0 priority=4: ok",
+        "publish m0 to q0: ok",
+        "publish m1 to q0: ok",
         "get from q0 on ch0 mode=acknowledge: m1 → the get",
     ]
     assert ids(report, Outcome.KEPT) >= KEPT

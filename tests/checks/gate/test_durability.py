@@ -158,7 +158,7 @@ TWINS: dict[str, tuple[Callable[[], Honest], tuple[str, ...]]] = {
         Transient,
         (
             "declare q0 fifo durable",
-            "publish m0 to q0 priority=4 persistent",
+            "publish m0 to q0 persistent",
             "crash",
             "restart",
             "consume q0 as after q0 on after mode=acknowledge credit=unlimited",
@@ -169,7 +169,7 @@ TWINS: dict[str, tuple[Callable[[], Honest], tuple[str, ...]]] = {
         Keepsake,
         (
             "declare q0 fifo durable",
-            "publish m0 to q0 priority=4",
+            "publish m0 to q0",
             "crash",
             "restart",
             "consume q0 as after q0 on after mode=acknowledge credit=unlimited",

@@ -248,7 +248,7 @@ def test_operations_go_to_the_broker_and_deliveries_to_their_receivers() -> None
     steps = (declare(), consume("c0"), consume("c1"), publish("m0", given("m0", "c1")))
     assert diagram_of(found(*steps)).lanes == ("client", "broker", "c0", "c1")
     assert arrows(*steps) == [
-        (CLIENT, BROKER, "publish m0 to q0 priority=4", "operation", True),
+        (CLIENT, BROKER, "publish m0 to q0", "operation", True),
         (BROKER, 3, "m0", "delivery", True),
     ]
     assert arrows(declare(), publish("m0"), publish("m1"), get("m0"))[1][:3] == (
@@ -266,7 +266,7 @@ def test_a_plain_ok_is_drawn_only_where_it_may_be_what_is_wrong() -> None:
     rows = diagram_of(found(declare(), publish("m0"))).rows
     assert [[a.text for a in row.arrows] for row in rows] == [
         ["declare q0 fifo"],
-        ["publish m0 to q0 priority=4", "ok"],
+        ["publish m0 to q0", "ok"],
     ]
 
 

@@ -82,8 +82,8 @@ fifo-order (MUST): Of messages of one level that were never returned, the first 
   source: Qpid Design - Message Delivery, Subscriptions
   source: Priority Queues, Priority Queues
    1  declare q0 fifo                      ok
-   2  publish m0 to q0 priority=4          ok
-   3  publish m1 to q0 priority=4          ok
+   2  publish m0 to q0                     ok
+   3  publish m1 to q0                     ok
    4  get from q0 on ch0 mode=acknowledge  m1 → the get
       expected  m0
       seen      m1 to the get
@@ -94,7 +94,7 @@ nothing-lost (MUST): An accepted message can be delivered until it is settled, o
   source: Qpid Design - Message Delivery, Subscriptions
   source: Driver protocol 1, The operations
    1  declare q0 fifo                      ok
-   2  publish m0 to q0 priority=4          ok
+   2  publish m0 to q0                     ok
    3  get from q0 on ch0 mode=acknowledge  m0 → the get
    4  release m0                           ok
    5  get from q0 on ch0 mode=acknowledge  nothing

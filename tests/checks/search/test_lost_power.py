@@ -238,7 +238,7 @@ def test_a_cut_is_written_and_read_like_any_move() -> None:
     text = msgspec.json.encode(cut)
     assert msgspec.json.decode(text, type=cast("type[Move]", Move)) == cut
     assert text_of(cut) == (
-        "publish m0 to q0 priority=4 persistent, power lost at change 2 of the disk (torn)"
+        "publish m0 to q0 persistent, power lost at change 2 of the disk (torn)"
     )
 
 
