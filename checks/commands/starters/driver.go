@@ -95,7 +95,7 @@ func answer(asked fields) fields {
 	case "reset":
 		queues, held, deliveries = map[string]*queue{}, nil, 0
 	case "declare":
-		if asked["order"].(fields)["kind"] != "fifo" || asked["durable"] == true {
+		if asked["order"].(fields)["kind"] != "fifo" || asked["durable"] == true || asked["auto_delete"] == true {
 			return failed("unsupported", "queues are first in, first out, and in memory")
 		}
 		if queues[name] == nil {

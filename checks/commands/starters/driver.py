@@ -58,7 +58,13 @@ class Driver:
         match asked:
             case {"op": "reset"}:
                 Driver.__init__(self)
-            case {"op": "declare", "order": {"kind": "fifo"}, "durable": False, "queue": name}:
+            case {
+                "op": "declare",
+                "order": {"kind": "fifo"},
+                "durable": False,
+                "auto_delete": False,
+                "queue": name,
+            }:
                 self.queues.setdefault(name, Queue())
             case {"op": "publish" | "get", "queue": name} if name not in self.queues:
                 raise Failure("refused", f"there is no queue {name}")

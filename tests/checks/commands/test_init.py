@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from click.testing import CliRunner, Result
 
 from brokerproof.checks.commands.command_line import main
 from brokerproof.checks.commands.init import STARTERS
+from brokerproof.checks.subjects import open_subject
+from brokerproof.spec.messages import Fifo
+from brokerproof.spec.protocol.operations import Declare
 
 TOOLS = {"node": "node", "go": "go"}
 ORDERED = {
@@ -73,6 +77,10 @@ def test_what_is_written_passes_and_with_a_mistake_fails(language: str) -> None:
     assert status == 0
     assert "broken" not in outcomes.values()
     assert outcomes["release-rewinds"] == "kept"
+    with closing(open_subject(words[-1])) as subject:
+        answer = subject.fresh()[0].handle(Declare(queue="q", order=Fifo(), auto_delete=True))
+        assert answer.error is not None
+        assert answer.error.code == "unsupported"
     text = path.read_text(encoding="utf-8")
     assert text.count(ORDERED[language]) == 1
     mistaken = text.replace(ORDERED[language], UNORDERED.get(language, ""))
