@@ -88,6 +88,7 @@ def run_gate(
         subject.hurry()
     report.verdicts = judge(requirements, hello.capabilities, run.evidence)
     report.reached = run.evidence.reached
+    report.messages = run.evidence.largest
     return report
 
 
@@ -140,7 +141,6 @@ def run_stateful(run: GateRun, heard: Heard = lambda _: None) -> None:
         run.clock.hangs += found.stopped_by == HANGS
         run.operations += found.operations
         run.evidence.add(found)
-        run.report.messages = found.largest
         run.report.stages.append(_stateful_stage(found, run.report.seed))
         _charge_samples(run, found)
 

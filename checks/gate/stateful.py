@@ -77,7 +77,6 @@ class Sampling(Examples):
 
     known: frozenset[str] = frozenset()
     shrinking: bool = False
-    largest: int = 0
     long_from: int = 0
     heard: Heard = lambda _: None
 

@@ -43,7 +43,8 @@ class Coverage:
     """How often each situation, answer and action was seen, and how far each scope was searched.
 
     `actions` are counted for the contract, `taken` for the models of inspected queues. `given_up`
-    counts the steps between two views for which the search for a path was too large.
+    counts the steps between two views for which the search for a path was too large. `largest` is
+    the most messages in one example.
     """
 
     exercised: Counter[str] = field(default_factory=Counter)
@@ -51,6 +52,7 @@ class Coverage:
     actions: Counter[tuple[str, Fate]] = field(default_factory=Counter)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: int = 0
+    largest: int = 0
     reached: dict[str, Reach] = field(default_factory=dict)
 
     def add(self, other: Coverage) -> None:
@@ -60,6 +62,7 @@ class Coverage:
         self.actions.update(other.actions)
         self.taken.update(other.taken)
         self.given_up += other.given_up
+        self.largest = max(self.largest, other.largest)
         for scope, reach in other.reached.items():
             self.reached[scope] = reach.with_(self.reached.get(scope, Reach()))
 

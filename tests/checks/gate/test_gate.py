@@ -165,6 +165,7 @@ def test_first_passes_over_all_scopes_leave_no_trace_in_the_report(
         report.stages.sort(key=str)
         reports.append(report)
     assert reports[0] == reports[1]
+    assert reports[0].messages > 1
     assert (verdict(reports[0], "fifo-order").outcome is Outcome.KEPT) == (candidate is Box)
 
 
