@@ -5,8 +5,8 @@ and drawn.
 
 The faults and what must be said of them are recorded in `tests/faults`. Each is given to the whole
 gate once, within the smallest budget that shows it. Of each requirement to clients, and of each
-kind of queue, one fault is found soonest. Every run of the tests has half of these; `make thorough`
-has all.
+kind of queue, one fault is found soonest. Every run of the tests has a twelfth of these;
+`make thorough` has all.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def is_soon(fault: Fault) -> bool:
 
 
 def all_faults() -> Iterator[object]:
-    """Yield each fault; an eighth of those found soonest is asked for in every run of the tests."""
-    each_time = sorted(found_soonest())[::8]
+    """Yield each fault; a twelfth of those found soonest is asked for in every run of the tests."""
+    each_time = sorted(found_soonest())[::12]
     for fault in faults().values():
         marks = [] if fault.id in each_time else [pytest.mark.thorough]
         yield pytest.param(fault, id=fault.id, marks=marks)
