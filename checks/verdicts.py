@@ -84,6 +84,12 @@ class Evidence(Coverage):
         self.lost = self.lost or other.lost
         self.under_way = self.under_way or other.under_way
 
+    def without_counts(self) -> Evidence:
+        """Return what was found, without how often anything was seen."""
+        return Evidence(
+            broken=self.broken, masked=self.masked, doubted=self.doubted, lost=self.lost
+        )
+
     def never_carried_out(self) -> list[str]:
         """Return the operations that had to succeed and were never answered `ok`."""
         asked = {name for name, _ in self.outcomes}

@@ -8,12 +8,12 @@ of the traces found, and how certain it is that no trace is shorter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, SupportsInt
 
 from brokerproof.checks.conversation import CannotCopy, CannotStart, Copier, copier_of
-from brokerproof.checks.gate.gate_run import GateRun, Stage
+from brokerproof.checks.gate.gate_run import EFFORTS, GateRun, Stage
 from brokerproof.checks.gate.stage_workers import in_workers, keep_lost
 from brokerproof.checks.oracle.breaches import Breach
 from brokerproof.checks.search.adaptive import search_adaptively
@@ -32,6 +32,7 @@ from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
 from brokerproof.checks.search.scopes.scope import Scope
 from brokerproof.checks.search.searches import ENDS, HANGS, Grade, Search
 from brokerproof.checks.search.sequences import Nondeterministic, search_sequences
+from brokerproof.checks.verdicts import Evidence
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.checks.workers.worker_pool import Lost
 from brokerproof.spec.protocol.candidate import OnDisk
@@ -59,6 +60,12 @@ FIRST_OPERATIONS = (70, 1_000)
 Most faults need few. The search then begins anew, which costs less than remembering it.
 """
 
+FIRST_BUDGET = EFFORTS["quick"]
+"""Without copies, the whole stage runs with the budget of `quick` before it runs with a larger one.
+
+Most faults show in a walk that needs few operations, while sequences of every scope take many.
+"""
+
 NOT_REPRODUCED = "a copy of the candidate that does not behave like the candidate"
 
 REAL_TIME_PART = 4
@@ -80,8 +87,50 @@ def run_exhaustive(run: GateRun) -> None:
         # Each crash takes seconds there; the durability stage makes them.
         if not (scope.crashes and run.subject.crashable is not None)
     ]
+    mixed = mixed_scopes(claims)
+    is_copied = isinstance(copier, Copier)
+    if not (is_copied or on_wire) and run.budget.operations > FIRST_BUDGET.operations:
+        _in_two_passes(run, lambda: _search_all(run, scopes, mixed, copier))
+    else:
+        _search_all(run, scopes, mixed, copier)
+
+
+def _in_two_passes(run: GateRun, search_all: Callable[[], None]) -> None:
+    """Run the stage with `FIRST_BUDGET`, and then with the gate's own budget, as if anew.
+
+    Of the first pass only the findings are kept, and its evidence too if the second is cut short.
+    """
+    budget, clock = run.budget, run.clock
+    hangs, ended = clock.hangs, clock.ended
+    first = FIRST_BUDGET
+    run.budget = replace(budget, operations=first.operations, depth=min(first.depth, budget.depth))
+    try:
+        search_all()
+    finally:
+        run.budget = budget
+    if clock.reason():
+        return
+    # The second pass meets the same hangs and ends.
+    clock.hangs, clock.ended = hangs, ended
+    before, run.evidence = run.evidence, Evidence(offered=run.evidence.offered)
+    stages, run.report.stages = run.report.stages, []
+    is_cut_short = True
+    try:
+        search_all()
+        is_cut_short = bool(clock.reason())
+    finally:
+        if is_cut_short:
+            run.report.stages[:0] = stages
+        run.evidence.merge(before if is_cut_short else before.without_counts())
+
+
+def _search_all(
+    run: GateRun, scopes: Sequence[Scope], mixed: Sequence[Scope], copier: Copier | str
+) -> None:
+    """Search the scopes in the grade that the candidate allows, and walk on behind sequences."""
     jobs = 1 if run.subject.holds_something else run.jobs
-    early, mixed = _Early([], []), mixed_scopes(claims)
+    on_wire = run.subject.wire is not None
+    early = _Early([], [])
     for first in (*FIRST_OPERATIONS, None):
         if first is None and isinstance(copier, Copier):
             _walk_on(run, mixed, BRIEF_WALK, jobs)

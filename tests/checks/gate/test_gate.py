@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -169,11 +169,87 @@ def test_first_passes_over_all_scopes_leave_no_trace_in_the_report(
     assert (verdict(reports[0], "fifo-order").outcome is Outcome.KEPT) == (candidate is Box)
 
 
-def operations_to(fault_id: str, operations: int) -> int:
+class NotCopied:
+    """A candidate in this process that refuses to be copied."""
+
+    def __init__(self, behind: Candidate) -> None:
+        self.behind = behind
+
+    def hello(self) -> Hello:
+        """Return the candidate's claims."""
+        return self.behind.hello()
+
+    def handle(self, operation: Operation) -> Answer:
+        """Let the candidate answer."""
+        return self.behind.handle(operation)
+
+    def __deepcopy__(self, memo: object) -> NotCopied:
+        raise TypeError("it has a thread")
+
+
+FIRST = Budget(operations=30)
+
+
+def report_of_one_that_is_not_copied(
+    candidate: type[Box],
+    monkeypatch: pytest.MonkeyPatch,
+    first: Budget,
+    *,
+    interrupted_from: str = "",
+) -> Report:
+    """Return the gate's report after such a first pass.
+
+    `interrupted_from` names a scope: Ctrl-C is pressed when it is searched for the second time.
+    """
+    searched: list[str] = []
+
+    def progress(stage: str, _operations: int) -> None:
+        if not searched or searched[-1] != stage:
+            searched.append(stage)
+        if interrupted_from and searched.count(interrupted_from) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(exhaustive, "FIRST_BUDGET", first)
+    claims = candidate().hello()
+    subject = Subject("box", claims, lambda: NotCopied(candidate()), in_process=True)
+    budget = Budget(operations=120, examples=6)
+    return run_gate(subject, catalogue(), budget, seed=0, progress=progress)
+
+
+@pytest.mark.each_time(1)
+@pytest.mark.parametrize("candidate", [Box, Stack])
+def test_a_first_pass_without_copies_leaves_no_trace_in_the_report(
+    candidate: type[Box], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = [
+        report_of_one_that_is_not_copied(candidate, monkeypatch, first)
+        for first in (FIRST, Budget(operations=120))
+    ]
+    assert reports[0] == reports[1]
+    assert {each.name for each in reports[0].stages} >= {"sequences", "adaptive"}
+    assert (verdict(reports[0], "fifo-order").outcome is Outcome.KEPT) == (candidate is Box)
+
+
+def test_a_second_pass_that_is_cut_short_does_not_cost_the_evidence_of_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = report_of_one_that_is_not_copied(Box, monkeypatch, FIRST)
+    first = next(each for each in whole.stages if each.name == "sequences")
+    scope = "sequences: " + first.did.partition(":")[0]
+    cut = report_of_one_that_is_not_copied(Box, monkeypatch, FIRST, interrupted_from=scope)
+    assert cut.interrupted
+    assert not whole.interrupted
+    assert cut.reached.keys() == whole.reached.keys()
+
+
+def operations_to(fault_id: str, operations: int, *, copied: bool = True) -> int:
     """Return how many operations find a planted fault, with so many for each scope."""
     fault = faults()[fault_id]
     budget = Budget(operations=operations, examples=0)
-    hunted = hunt(subject_of(fault), budget, 0, frozenset((fault.requirement,)))
+    subject = subject_of(fault)
+    if not copied:
+        subject = replace(subject, in_process=False)
+    hunted = hunt(subject, budget, 0, frozenset((fault.requirement,)))
     assert hunted.is_found
     return hunted.operations
 
@@ -194,4 +270,13 @@ def test_a_first_pass_finds_what_shows_soon_before_a_scope_is_searched_for_long(
     with_ = operations_to("a-full-rank-stays", 1_000)
     monkeypatch.setattr(exhaustive, "FIRST_OPERATIONS", ())
     without = operations_to("a-full-rank-stays", 1_000)
+    assert with_ < without / 3
+
+
+def test_without_copies_a_first_pass_finds_what_shows_on_a_walk_before_long_sequences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_ = operations_to("a-channel-has-one-limit", 3_000, copied=False)
+    monkeypatch.setattr(exhaustive, "FIRST_BUDGET", Budget(operations=3_000))
+    without = operations_to("a-channel-has-one-limit", 3_000, copied=False)
     assert with_ < without / 3
