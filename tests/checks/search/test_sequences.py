@@ -269,7 +269,7 @@ class Impatient(Stack):
         return super().handle(operation)
 
 
-@pytest.mark.parametrize("presses_at", [500, 700, 900])
+@pytest.mark.parametrize("presses_at", [650, 800, 1_000])
 def test_what_was_found_before_an_interruption_is_told(presses_at: int) -> None:
     report = judged(Impatient(presses_at))
     assert report.interrupted
