@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from brokerproof.checks.trace.bindings import Bindings, Held
@@ -37,6 +38,9 @@ from brokerproof.spec.protocol.operations import (
 
 BEFORE: Final = 2
 """A chain is made of a step and so many before it."""
+
+KNOWN_MAX: Final = 1 << 14
+"""The most moves whose touches are cached: a scope has few, but walks meet them often."""
 
 Family: TypeAlias = Literal["message", "consumer", "channel", "queue"]
 Thing: TypeAlias = tuple[Family, str]
@@ -64,6 +68,9 @@ class Touch(NamedTuple):
         return f"{self.kind} further" if thing in self.further else self.kind
 
 
+_KNOWN: Final[dict[bytes, Touch]] = {}
+_encoded: Final = msgspec.json.Encoder().encode
+
 _OF_ALL = Advance | Crash | Restart | Reset
 
 _NAMES = frozenset(("queue", "queues", "channel", "consumer", "dead_letters"))
@@ -73,10 +80,24 @@ def touch_of(move: Move, bindings: Bindings) -> Touch:
     """Return what a move touches in the state of these bindings."""
     if isinstance(move, Cut):
         return touch_of(move.move, bindings)._replace(kind=_kind_of(move.move) + " cut off")
+    if isinstance(move, Settle | Cancel | CloseChannel):
+        return Touch(_kind_of(move), tuple(_things_in(bindings, move)))
+    # A message has a dictionary, so a move itself cannot be a key.
+    key = _encoded(move)
+    known = _KNOWN.get(key)
+    if known is None:
+        if len(_KNOWN) >= KNOWN_MAX:
+            _KNOWN.clear()
+        known = _KNOWN[key] = _named_by(move)
+    return known
+
+
+def _named_by(move: Whole) -> Touch:
+    """Return what a move touches that names all of it."""
     further = move.queues[1:] if isinstance(move, Consume) else ()
     return Touch(
         _kind_of(move),
-        tuple(_things(move, bindings)),
+        tuple(_things(move)),
         tuple(("queue", each) for each in further),
         isinstance(move, _OF_ALL),
     )
@@ -91,7 +112,7 @@ def _kind_of(move: Whole) -> str:
     return f"{type(move).__name__} {options}"
 
 
-def _things(move: Whole, bindings: Bindings) -> Iterator[Thing]:
+def _things(move: Whole) -> Iterator[Thing]:
     match move:
         case Publish(queue=queue, message=message):
             yield from (("queue", queue), ("message", message.id))
@@ -102,6 +123,16 @@ def _things(move: Whole, bindings: Bindings) -> Iterator[Thing]:
             yield from (("channel", channel), ("queue", queue))
         case Declare(queue=queue) | Purge(queue=queue) | Delete(queue=queue):
             yield "queue", queue
+        case Flush(consumer=consumer) | SetCredit(consumer=str(consumer)):
+            yield "consumer", consumer
+        case SetCredit(channel=str(channel)):
+            yield "channel", channel
+        case _:
+            pass
+
+
+def _things_in(bindings: Bindings, move: Settle | Cancel | CloseChannel) -> Iterator[Thing]:
+    match move:
         case Settle(message=message):
             held = [h for h in bindings.held.values() if bindings.name_of_entry(h.entry) == message]
             yield from _around(bindings, held, ()) if held else (("message", message),)
@@ -112,10 +143,6 @@ def _things(move: Whole, bindings: Bindings) -> Iterator[Thing]:
             held = [each for each in bindings.held.values() if each.channel == channel]
             there = [c for c in sorted(bindings.active) if bindings.consumers[c].channel == channel]
             yield from _around(bindings, held, there)
-        case Flush(consumer=consumer) | SetCredit(consumer=str(consumer)):
-            yield "consumer", consumer
-        case SetCredit(channel=str(channel)):
-            yield "channel", channel
         case _:
             pass
 
