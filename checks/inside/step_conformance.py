@@ -185,21 +185,17 @@ def explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps 
     """
     if type(before) is not type(after):
         raise NotAQueue("it shows itself as a queue of another kind than before")
-    if before == after and step.arrival is None and not step.settled:
-        # The path without a step explains it, whatever else the operation may do.
-        return ()
     details = _DETAILS_OF[type(step.operation)](step.operation)
     key = before, after, step.arrival, step.settled, step.closed, type(step.operation), details
     known = _KNOWN.get(key)
     if known is None:
         if len(_KNOWN) >= KNOWN_MAX:
             _KNOWN.clear()
-        known = _KNOWN[key] = explained_by_the_model(before, after, step)
+        known = _KNOWN[key] = _explained(before, after, step)
     return known
 
 
-def explained_by_the_model(before: Inspection, after: Inspection, step: ClientStep) -> Steps | str:
-    """Return the same as `explained`, without what is known already."""
+def _explained(before: Inspection, after: Inspection, step: ClientStep) -> Steps | str:
     return _steps_of(projection_of(after.kind).queries(before, after, step))
 
 

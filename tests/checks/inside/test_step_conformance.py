@@ -9,21 +9,14 @@ from msgspec.structs import replace
 
 from brokerproof.checks.gate.gate import Report
 from brokerproof.checks.gate.gate_run import HANGS_MAX
-from brokerproof.checks.inside import step_conformance
 from brokerproof.checks.inside.step_conformance import (
     REQUIREMENT,
     Departure,
-    Steps,
     Watch,
     explained,
-    explained_by_the_model,
     never_taken,
 )
 from brokerproof.checks.oracle.oracle import Oracle
-from brokerproof.checks.search.adaptive import search_adaptively
-from brokerproof.checks.search.scopes.mixed_scopes import mixed_scopes
-from brokerproof.checks.search.searches import Search
-from brokerproof.checks.subjects import open_subject
 from brokerproof.checks.verdicts import Outcome, Verdict
 from brokerproof.checks.workers.watchdog import Hangs
 from brokerproof.models.language.core.model import trace
@@ -90,27 +83,6 @@ def test_the_reference_keeps_to_its_model_in_each_stage(budget: tuple[int, int])
     assert verdict.outcome is Outcome.KEPT, verdict.reason
     assert verdict.exercised > 20
     assert f"{verdict.exercised} steps are paths of their model" in said(report)
-
-
-@pytest.mark.parametrize("system", ["qpid-push", "qpid-pull", "rabbitmq-paging", "activemq-cursor"])
-def test_only_a_settlement_or_an_arrival_needs_steps_between_equal_views(
-    system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs: list[tuple[bool, bool]] = []
-
-    def spy(before: Inspection, after: Inspection, step: ClientStep) -> Steps | str:
-        if before == after:
-            is_still = step.arrival is None and not step.settled
-            needs.append((is_still, explained_by_the_model(before, after, step) != ()))
-        return explained(before, after, step)
-
-    monkeypatch.setattr(step_conformance, "explained", spy)
-    subject = open_subject(f"reference:{system}")
-    for scope in mixed_scopes(subject.hello.capabilities)[:3]:
-        search_adaptively(Search(scope, "adaptive"), subject.fresh, 150, lambda: "")
-    assert {steps for is_still, steps in needs if is_still} == {False}
-    if system in {"qpid-push", "rabbitmq-paging"}:
-        assert (False, True) in needs
 
 
 class Pulled(Shown):
