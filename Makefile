@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 EFFORT ?= quick
 BIN := $(VENV)/bin
-# One more than there are cores: some tests wait for a server or a time limit.
-TESTERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores: some tests wait for a server or a time limit.
+TESTERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # The editable install links each file, so it is made anew when a file comes or goes.
 FOLDERS := package spec models reference candidates checks pipeline
 TREE := $(shell find $(FOLDERS) -name '*.py' -o -name '*.toml' -o -name '*.html' -o -name '*.css' -o -name '*.mjs' -o -name '*.go' -o -name '*.java' | LC_ALL=C sort | cksum | cut -d' ' -f1)

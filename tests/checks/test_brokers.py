@@ -75,13 +75,13 @@ def test_a_real_broker_breaks_nothing_but_what_is_known(
 def test_a_real_broker_breaks_what_a_wrong_profile_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = by_name("activemq-stomp")
+    right = by_name("broker-j-amqp091")
     wrong = msgspec.structs.replace(
         right, claims=msgspec.structs.replace(right.claims, release_position="tail")
     )
-    monkeypatch.setattr("brokerproof.candidates.stomp.candidate.profile_for", lambda *_: wrong)
+    monkeypatch.setattr("brokerproof.candidates.amqp091.candidate.profile_for", lambda *_: wrong)
     only = ("--only", "nothing-lost,returns-where-claimed,fifo-order")
-    assert broken("private:activemq", tmp_path, *only) == {"returns-where-claimed"}
+    assert broken("private:broker-j", tmp_path, *only) == {"returns-where-claimed"}
 
 
 @FETCHED

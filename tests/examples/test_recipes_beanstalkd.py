@@ -78,6 +78,7 @@ def test_the_queue_keeps_all_but_the_end_of_some_leases() -> None:
     assert ids(report, Outcome.KEPT) | UNEVEN == KEPT | UNEVEN
 
 
+@pytest.mark.thorough
 def test_commands_name_jobs_and_not_deliveries() -> None:
     # The cap leaves time for the first scope, which shows it.
     report = judged(

@@ -80,6 +80,7 @@ def test_the_stream_keeps_all_that_it_claims() -> None:
     assert ids(report, Outcome.KEPT) == CORE | LEASES | {"release-rewinds", "redelivered-flag"}
 
 
+@pytest.mark.thorough
 def test_a_lease_of_half_its_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     module = file_of(made("redis_stream.py:make_queue"))
     whole = module._lease_ms

@@ -51,7 +51,7 @@ each_example = pytest.mark.parametrize(
 def test_an_example_keeps_what_it_claims(command: list[str], seed: int) -> None:
     with recorded() as groups:
         with closing(open_subject(f"exec:{shlex.join(command)}")) as subject:
-            budget = Budget(1_000, 50) if seed == 0 else Budget(10, 25)
+            budget = Budget(400, 20) if seed == 0 else Budget(10, 25)
             report = run_gate(subject, catalogue(), budget, seed)
             assert subject.end() is None
         assert running_in(groups) == []

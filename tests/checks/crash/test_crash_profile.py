@@ -92,11 +92,8 @@ def test_a_reference_that_answers_before_it_has_written_does_not() -> None:
         "            self.storage.sync()\n            confirmed",
         "            return\n            confirmed",
     )
-    found = set()
-    for seed in SEEDS:
-        _, breaches = played(plant([forgetful], REAL)(), CLAIMS_OF_BOTH, seed)
-        found |= {breach.requirement for breach in breaches}
-    assert found
+    runs = (played(plant([forgetful], REAL)(), CLAIMS_OF_BOTH, seed) for seed in SEEDS)
+    assert any(breaches for _, breaches in runs)
 
 
 @pytest.mark.thorough

@@ -227,7 +227,7 @@ def test_a_line_that_never_ends_is_a_finding() -> None:
 
 def test_a_driver_that_takes_all_memory_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_process, "MEMORY_BYTES_MAX", 2 * 10**8)
-    report = gated(bad("allocates", "--at", 2))
+    report = gated(bad("allocates", "--at", 2), budget=Budget(10, 0))
     assert "GiB of memory before it answered" in broken(report)["protocol"]
 
 

@@ -250,7 +250,7 @@ def test_other_stages_make_no_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durability, "planned_examples", lambda _: ())
     monkeypatch.setattr(durability, "DRAWN_MAX", 0)
     subject = subject_of(Honest)
-    report = run_gate(subject, catalogue(), Budget(operations=1000, examples=20), 0)
+    report = run_gate(subject, catalogue(), Budget(operations=300, examples=5), 0)
     assert subject.crashable is not None
     assert subject.crashable.crashes == 0
     outcomes = {verdict.requirement.id: verdict.outcome for verdict in report.verdicts}

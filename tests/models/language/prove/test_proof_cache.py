@@ -60,7 +60,7 @@ MEANINGLESS = (
 DRAWN = 40
 """How many changes the quick test draws; the thorough one makes them all."""
 
-ALTERING = 2
+ALTERING = 1
 """How many of these it makes that alter a proof; some alter none, as of words."""
 
 PARTS = 100
