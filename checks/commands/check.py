@@ -39,6 +39,7 @@ from brokerproof.checks.gate.gate_run import (
     budget_of,
 )
 from brokerproof.checks.gate.host import Host, Hosts, Request
+from brokerproof.checks.oracle import contracts
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import places_of_counterexamples, undisturbed
 from brokerproof.checks.report.forms import PAGE, write_report
@@ -255,6 +256,8 @@ class _Check:
             self.interrupted = True
 
     def _hold_each(self, addresses: tuple[str, ...], folder: Path) -> None:
+        if len(addresses) > 1:
+            contracts.whole()  # each host is a copy of this process, and would trace it anew
         with ExitStack() as open_ones:
             hosts = []
             for number, address in enumerate(addresses, start=1):
