@@ -340,7 +340,7 @@ def _certificate(
 ) -> Certificate:
     assert came.run is not None
     if repeats and came.repeated is None:
-        reason = "it was found on a walk, and cut; a higher --effort may certify it"
+        reason = "it was found on a walk, and cut"
         return Certificate(grade="not certified", reason=reason)
     if came.repeated is not None or found.grade == "adaptive":
         reason = "the candidate answers differently to the same operations"

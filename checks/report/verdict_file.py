@@ -295,7 +295,8 @@ def covered(coverage: CoverageRecord) -> str:
         operations = "1 operation" if c.depth == 1 else f"{c.depth} operations"
         parts[-1] += f", {'the others' if c.whole else 'each'} up to {operations}"
     if c.transitions_met:
-        parts.append(f"{c.transitions:,} of {c.transitions_met:,} transitions met on walks")
+        met = f"{c.transitions_met:,} transitions that they met"
+        parts.append(f"walks took {c.transitions:,} of {met}")
     if c.chains_met:
         parts.append(f"{c.chains:,} of {c.chains_met:,} chains of two or three steps")
     if c.messages:

@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeVar
 
 import msgspec
@@ -21,11 +22,12 @@ import msgspec
 from brokerproof.checks.oracle.attribution import KINDS, MISSED
 from brokerproof.checks.oracle.breaches import Unfollowable
 from brokerproof.checks.oracle.oracle import Oracle
+from brokerproof.checks.search.endings import LAST
 from brokerproof.checks.search.findings import Run, play
 from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.workers.watchdog import CapReached
 from brokerproof.spec.protocol.candidate import Candidate
-from brokerproof.spec.protocol.operations import Drain
+from brokerproof.spec.protocol.operations import Consume, Drain, Get
 
 Fresh = Callable[[], tuple[Candidate, Oracle]]
 """Returns a candidate just reset and an oracle for it."""
@@ -178,13 +180,16 @@ def shortest_form(run: Run, fresh: Fresh, again: Fails = fails) -> Run:
     """Leave out steps and values as long as the same requirement stays broken: a local minimum.
 
     Halves are tried before quarters and so on (delta debugging, Zeller and Hildebrandt 2002), down
-    to single steps. Then each field that can have its default gets it, and names are numbered as
-    they come. When the cap in seconds passes, the shortest run so far is returned.
+    to single steps. A get may then show what a consumer at the end showed. At last each field that
+    can have its default gets it, and names are numbered as they come. When the cap in seconds
+    passes, the shortest run so far is returned.
     """
     size = max(1, len(run.moves) // 2)
     try:
         while size:
             attempts = _without(run.moves, size)
+            if size == 1:
+                attempts = chain(attempts, _with_a_last_get(run.moves))
             shorter = _still_broken(run, attempts, len(run.steps) - 1, fresh, again)
             run = shorter or run
             size = min(size, max(1, len(run.moves) // 2)) if shorter else size // 2
@@ -216,6 +221,16 @@ def _without(moves: Sequence[Move], size: int) -> Iterator[Sequence[Move]]:
     """Yield the moves without some `size` in a row."""
     for first in range(0, len(moves), size):
         yield [*moves[:first], *moves[first + size :]]
+
+
+def _with_a_last_get(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
+    """Yield the moves with a get at the end in place of a consumer that takes what is left."""
+    for at, move in enumerate(moves):
+        if isinstance(move, Consume) and move.channel == LAST:
+            rest = [*moves[:at], *moves[at + 1 :]]
+            while rest and isinstance(rest[-1], Drain):
+                rest.pop()
+            yield [*rest, Get(channel=LAST, queue=move.queue)]
 
 
 def _with_a_default(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:

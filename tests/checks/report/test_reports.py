@@ -359,8 +359,8 @@ def test_coverage_adds_up_the_scopes() -> None:
     assert covered_by(two) == "covered: 2 of 3 situations; 1 scope, each up to 2 operations"
     walk = Reach(transitions=1200, transitions_met=3000, chains=7, chains_met=8)
     assert covered_by(walk, walk) == (
-        "covered: 2 of 3 situations; 2 scopes; 2,400 of 6,000 transitions met on walks; "
-        "14 of 16 chains of two or three steps"
+        "covered: 2 of 3 situations; 2 scopes; "
+        "walks took 2,400 of 6,000 transitions that they met; 14 of 16 chains of two or three steps"
     )
     assert covered_by(whole, messages=1200).endswith("; 1,200 messages in the largest run")
 

@@ -9,6 +9,7 @@ import pytest
 
 from brokerproof.checks.gate.gate_run import Budget, Clock, GateRun, Report
 from brokerproof.checks.oracle.breaches import Breach
+from brokerproof.checks.search.endings import LAST
 from brokerproof.checks.search.findings import Exchange, Run
 from brokerproof.checks.search.root_cause import (
     Fresh,
@@ -23,6 +24,8 @@ from brokerproof.spec.messages import Fifo, Message, Priority
 from brokerproof.spec.protocol.answers import OK, Answer
 from brokerproof.spec.protocol.operations import (
     Acknowledge,
+    Cancel,
+    CloseChannel,
     Consume,
     Declare,
     Drain,
@@ -32,6 +35,8 @@ from brokerproof.spec.protocol.operations import (
     SetCredit,
 )
 from tests.checks.broken_candidates import Box, Sieve, fresh
+from tests.faults.catalogue import faults
+from tests.faults.kill_table import subject_of
 
 
 class Discards(Box):
@@ -113,6 +118,31 @@ def test_only_values_that_the_fault_needs_are_left(candidate: type[Box], size: i
     declared, published, *_ = shortest_form(found, begin).moves
     assert declared == Declare(queue="q0", order=Fifo())
     assert published == Publish(queue="q0", message=Message(id="m0", size=size))
+
+
+@pytest.mark.parametrize(
+    ("channel", "kinds"),
+    [
+        (LAST, [Consume, Cancel, CloseChannel, Get]),
+        ("ch1", [Consume, Cancel, Consume, CloseChannel]),
+    ],
+)
+def test_a_get_stands_for_the_consumer_that_takes_what_is_left(
+    channel: str, kinds: list[type[Operation]]
+) -> None:
+    begin = subject_of(faults()["close-forgets-cancelled"]).fresh
+    moves: list[Move] = [
+        Declare(queue="q0", order=Fifo()),
+        Publish(queue="q0", message=Message(id="m0")),
+        Consume(channel="ch0", queue="q0", consumer="c0"),
+        Cancel(consumer="c0"),
+        Consume(channel=channel, queue="q0", consumer="c1"),
+        CloseChannel(channel="ch0"),
+    ]
+    found = fails(moves, begin, "close-releases")
+    assert found is not None
+    _, _, *rest = shortest_form(found, begin).moves
+    assert [type(each) for each in rest if not isinstance(each, Drain)] == kinds
 
 
 def test_names_are_numbered_as_they_come() -> None:
