@@ -236,7 +236,11 @@ CATALOGUE: dict[str, Listed] = {
     ),
     "paging-syncs": Listed(
         paging_syncs.PagingSyncs,
-        Scope({paging_places.Message: 2, paging_places.Segment: 2}, range(1), {"persistent": 1}),
+        Scope(
+            {paging_places.Message: 3, paging_places.Segment: 3},
+            range(1),
+            {"persistent": (1, 0, 1)},
+        ),
     ),
 }
 
