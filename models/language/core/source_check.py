@@ -9,6 +9,7 @@ marked method without its mark is found in any class.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from collections.abc import Iterator
@@ -41,7 +42,12 @@ def check_source(model: type) -> None:
                 raise ModelError(f"{ancestor.__name__}.{name} overrides an @{role}: mark it as one")
 
 
-def _complaints(model: type) -> Iterator[tuple[int, str]]:
+@functools.cache  # models share most of their ancestors
+def _complaints(model: type) -> tuple[tuple[int, str], ...]:
+    return tuple(_found_in(model))
+
+
+def _found_in(model: type) -> Iterator[tuple[int, str]]:
     try:
         lines, first = inspect.getsourcelines(model)
     except (OSError, TypeError):
