@@ -17,7 +17,7 @@ from xml.etree.ElementTree import parse
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_suffix(".txt")
 
-QUICK_PART = 0.03
+QUICK_PART = 0.02
 """The part of the time of all tests that the quick ones may take together."""
 
 FILE_PART = 0.65
