@@ -224,7 +224,10 @@ def _without(moves: Sequence[Move], size: int) -> Iterator[Sequence[Move]]:
 
 
 def _with_a_last_get(moves: Sequence[Move]) -> Iterator[Sequence[Move]]:
-    """Yield the moves with a get at the end in place of a consumer that takes what is left."""
+    """Yield the moves without a consumer on the channel `LAST`, and with a get there at the end.
+
+    The get asks for the messages that the consumer was to take.
+    """
     for at, move in enumerate(moves):
         if isinstance(move, Consume) and move.channel == LAST:
             rest = [*moves[:at], *moves[at + 1 :]]
