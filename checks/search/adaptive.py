@@ -118,7 +118,7 @@ def search_adaptively(
             # All was done that a search must; the rest of the budget went into more.
             found.stopped_by = ""
     finally:
-        standings.add_up()
+        standings.close()
 
 
 def _walk(

@@ -93,7 +93,7 @@ def search(
         found.complete = not found.unfollowed
     finally:
         found.pairs = len(reached.seen)
-        standings.add_up()
+        standings.close()
 
 
 def _expand(node: Node, reached: _Reached, following: list[Node]) -> None:

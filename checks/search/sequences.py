@@ -64,7 +64,7 @@ def search_sequences(
             ends = following
         found.complete = not found.unfollowed and not ends
     finally:
-        standings.add_up()
+        standings.close()
 
 
 def _continued(

@@ -107,8 +107,7 @@ class Judgement:
     """The effect of an operation and its answer on a state; `after` is None if the run ends.
 
     `renamed` are the names of deliveries after it, each with its name before; None if no name has
-    changed. The counts exclude those of `program`. `times` is how often the judgement was met since
-    it was last added up.
+    changed. The counts exclude those of `program`. `times` is how often the judgement was met.
     """
 
     program: Program | None
@@ -218,8 +217,11 @@ class StepCache:
         self._found.count_look(watch, exercised)
         return told, (*judged.breaches, *seen), after
 
-    def add_up(self) -> None:
-        """Add the counts of all steps since the last time to the search's findings."""
+    def close(self) -> None:
+        """Add the counts of all steps to the search's findings, and let go of the judgements.
+
+        They refer to each other in circles, which Python's garbage collector frees far more slowly.
+        """
         found = self._found
         exercised, outcomes, actions = found.exercised, found.outcomes, found.actions
         for judged in self._met:
@@ -230,8 +232,10 @@ class StepCache:
                     outcomes[outcome] += times * judged.times
             for action, times in judged.actions.items():
                 actions[action] += times * judged.times
-            judged.times = 0
-        self._met.clear()
+        for standing in self._known.values():
+            standing.judged.clear()
+        for page in self._pages.values():
+            page.programs.clear()
 
     # Judging what was not judged before.
 
