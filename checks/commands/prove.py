@@ -7,6 +7,8 @@ nothing to prove; 2 no such model; 3 interrupted. Of several models, the worst.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,18 +16,20 @@ import click
 
 from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
+from brokerproof.checks.errors import CannotRun
+from brokerproof.checks.workers.worker_pool import Lost, Tell, cores, in_order
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from brokerproof.models.language.prove.cache import Cache
     from brokerproof.models.language.prove.prover import InvariantProof, Proof
     from brokerproof.models.language.prove.refinement import Standing
 
-Standings: TypeAlias = "dict[str, dict[str, Standing]]"
-"""The standing of each requirement in each refinement, by requirement and model."""
+Judged: TypeAlias = "tuple[bool, dict[str, Standing]]"
+"""Whether all of a model is well, and the standing of each requirement in its refinement."""
 
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""
@@ -68,28 +72,61 @@ def prove(
     if attacked and bounded is not None:
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
-    standings: Standings = {}
-    complete = True
-    for name in model or (QUICKLY_ATTACKED if attacked else tuple(CATALOGUE)):
+
+    def judged(name: str) -> Judged:
         click.echo(name)
-        try:
-            with between_questions():
-                if attacked:
-                    good = _attack(name, cache)
-                elif bounded is not None:
-                    good = _bounded(name, bounded)
-                else:
-                    good = _prove(name, cache, standings)
-        except ModelError as error:
-            raise click.UsageError(str(error)) from error
-        except KeyboardInterrupt:
-            click.echo("  interrupted: what stands above was decided, the rest was not")
-            raise SystemExit(3) from None
-        complete = complete and good
+        with between_questions():
+            if attacked:
+                return _attack(name, cache), {}
+            if bounded is not None:
+                return _bounded(name, bounded), {}
+            return _prove(name, cache)
+
+    names = model or (QUICKLY_ATTACKED if attacked else tuple(CATALOGUE))
+    standings: dict[str, dict[str, Standing]] = {}
+    complete = True
+    try:
+        for name, (good, carried) in zip(names, _each(names, judged), strict=True):
+            complete = complete and good
+            for label, standing in carried.items():
+                standings.setdefault(label, {})[name] = standing
+    except ModelError as error:
+        raise click.UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("  interrupted: what stands above was decided, the rest was not")
+        raise SystemExit(3) from None
     if standings:
         _show(proof_lines.sum_lines(standings))
     if not complete:
         raise SystemExit(1)
+
+
+def _each(names: Sequence[str], judged: Callable[[str], Judged]) -> Iterator[Judged]:
+    """Judge the only model here, or several in a process for each core; print them in order."""
+    if len(names) == 1:
+        yield judged(names[0])
+        return
+
+    def work(number: int, tell: Tell) -> tuple[str, Judged]:
+        tell(names[number], 0)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            found = judged(names[number])
+        return said.getvalue(), found
+
+    for found in in_order(work, len(names), cores(), lambda name, _: _note(name)):
+        _note()
+        if isinstance(found, Lost):
+            raise CannotRun(f"{names[found.task]}: the process that proves it {found.how}")
+        said, outcome = found
+        click.echo(said, nl=False)
+        yield outcome
+
+
+def _note(what: str = "") -> None:
+    """Show the progress on a terminal, in a line that the next note replaces."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{what[:76]}", nl=False, err=True)
 
 
 def _show(lines: Iterable[str]) -> None:
@@ -97,7 +134,7 @@ def _show(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _prove(name: str, cache: Cache, standings: Standings) -> bool:
+def _prove(name: str, cache: Cache) -> Judged:
     listed = CATALOGUE[name]
     system = trace(listed.model)
     proof = _state(system, f"proof-{name}", cache)
@@ -108,9 +145,9 @@ def _prove(name: str, cache: Cache, standings: Standings) -> bool:
         complete = (
             _state(trace(listed.ledger), f"ledger-{name}", cache, shown).complete and complete
         )
-    refined = _refine(name, cache, standings)
+    refined, carried = _refine(name, cache)
     swapped = _swap(system, cache)
-    return bool(system.invariants) and complete and refined and swapped
+    return bool(system.invariants) and complete and refined and swapped, carried
 
 
 def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()) -> Proof:
@@ -139,22 +176,20 @@ def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()
     return proof
 
 
-def _refine(name: str, cache: Cache, standings: Standings) -> bool:
+def _refine(name: str, cache: Cache) -> Judged:
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415
 
     refinement = REFINEMENTS.get(name)
     if refinement is None or not issubclass(refinement.concrete, CATALOGUE[name].model):
-        return True
+        return True, {}
     proof = cache.kept(RefinementProof, f"refinement-{name}", bind(refinement).proof)
     _show(proof_lines.refinement_lines(proof))
     carried = carried_by(trace(refinement.abstract))
     _show(proof_lines.requirement_lines(proof, carried))
-    for label in carried:
-        standings.setdefault(label, {})[name] = proof.standing(label)
     _show(proof_lines.added_lines(trace(refinement.concrete), trace(CATALOGUE[name].model)))
-    return proof.complete
+    return proof.complete, {label: proof.standing(label) for label in carried}
 
 
 def _swap(system: System, cache: Cache) -> bool:
@@ -199,8 +234,7 @@ def _attack(name: str, cache: Cache) -> bool:
 
     def report(each: JudgedMutant) -> None:
         judged.append(each)
-        if sys.stderr.isatty():
-            click.echo(f"\r\033[K  {len(judged)} mutants, {each.name}"[:78], nl=False, err=True)
+        _note(f"  {len(judged)} mutants, {each.name}")
 
     try:
         found = cache.kept(Attack, f"attack-{name}", attack, *given, report=report)
@@ -208,7 +242,6 @@ def _attack(name: str, cache: Cache) -> bool:
         _show(proof_lines.mutant_lines(judged))
         raise
     finally:
-        if judged and sys.stderr.isatty():
-            click.echo("\r\033[K", nl=False, err=True)
+        _note()
     _show(proof_lines.attack_lines(found))
     return found.complete
