@@ -70,6 +70,18 @@ _SMALL: Final = {
 }
 """What the scopes of the contract fix: orders, times and options that multiply the states."""
 
+_DIFFERENCES: Final = (
+    *("one_by_one", "snapshots", "shows_held", "purges_held"),
+    *("tells_deletions", "by_persistence", "persists"),
+)
+
+_NO_WINDOWS: Final = {
+    f"{action}.{each}": 0
+    for action in ("set_credit", "set_pool")
+    for each in ("limited", "limit", "byte_limited", "byte_limit")
+}
+"""The scope of job queues has none: windows are those of the whole contract."""
+
 CATALOGUE: dict[str, Listed] = {
     "contract": Listed(
         contract.Contract,
@@ -95,13 +107,7 @@ CATALOGUE: dict[str, Listed] = {
             range(2),
             {
                 **_SMALL,
-                "one_by_one": 1,
-                "snapshots": 1,
-                "shows_held": 1,
-                "purges_held": 1,
-                "tells_deletions": 1,
-                "by_persistence": 1,
-                "persists": 1,
+                **dict.fromkeys(_DIFFERENCES, 1),
             },
         ),
     ),
@@ -113,29 +119,30 @@ CATALOGUE: dict[str, Listed] = {
                 contract.Channel: 1,
                 contract.Consumer: 1,
                 Group: 1,
-                contract.Entry: 1,
+                contract.Entry: 2,
             },
             range(3),
             {
                 **_SMALL,
+                **dict.fromkeys(_DIFFERENCES, 0),
+                **_NO_WINDOWS,
+                "purges_held": 1,
                 "home": 1,
                 "grave": 0,
-                "expires": 2,
                 "tolerance": 0,
                 "visits": 1,
-                "mode": 0,
                 "tells_returns": 1,
                 "ordered": 1,
-                "length": 0,
-                "drops_head": 0,
+                "length": 1,
+                "drops_head": (0, 1),
                 "lease": (0, 1),
                 "most": (0, 1),
                 "buries_exhausted": (0, 1),
                 "buries_rejected": (0, 1),
-                "in_group": 1,
+                "in_group": (1, 0),
                 "home_of": 1,
-                "survives": 0,
-                "deletes_itself": 0,
+                "survives": (1, 0),
+                "deletes_itself": (1, 0),
                 "closes_itself": 0,
             },
         ),

@@ -1,9 +1,11 @@
-"""The catalogue: a documented system's name stands for all its models."""
+"""The catalogue: a system's name stands for all its models, and each model has a scope."""
 
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+from brokerproof.checks.commands.explore import explore
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.refinements import REFINEMENTS
@@ -37,6 +39,18 @@ def test_all_models_of_paging_are_rabbitmqs_and_one_is_proved_to_keep_the_contra
     paging = {name for name in CATALOGUE if name.startswith("paging-")}
     assert set(SYSTEMS["rabbitmq-paging"]) == paging
     assert paging & set(REFINEMENTS) == {"paging-places"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=pytest.mark.thorough) if each == "paging-syncs" else each
+        for each in CATALOGUE
+    ],
+)
+def test_each_action_is_taken_in_the_scope_of_its_model_and_all_is_kept(name: str) -> None:
+    result = CliRunner().invoke(explore, [name])
+    assert result.exit_code == 0, result.output
 
 
 def test_each_liveness_property_has_a_rank_in_words() -> None:

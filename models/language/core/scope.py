@@ -43,10 +43,11 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """A size for each family, the range of the integers, and the values of fixed rigid symbols.
+    """A size for each family, the range of the integers, and what is `fixed`.
 
-    A rigid symbol that is not `fixed` is tried with all its values. A fixed one has one number for
-    all indices, or a tuple with one for each of its cells.
+    A rigid symbol that is not fixed is tried with all its values. A fixed one has one number for
+    all indices, or a tuple with one for each of its cells. A fixed parameter of an action, such as
+    `publish.entry`, has one number.
 
     >>> class Thing(Family): pass
     >>> Scope({Thing: 3}, range(0, 5)).values(Thing)
@@ -104,6 +105,15 @@ class Scope:
             return (int(fixed),)
         return (fixed[list(self.tuples(cell.symbol.domain)).index(cell.indices)],)
 
+    def arguments(self, action: Action, parameter: Term | Symbol) -> Sequence[int]:
+        """Return the values of an action's parameter; a set's is a bit mask of its cells."""
+        if isinstance(parameter, Symbol):
+            return range(1 << len(cells(self, [parameter])))
+        fixed = self.fixed.get(f"{action.name}.{parameter_name(parameter)}")
+        if fixed is None:
+            return self.values(type(parameter))
+        return (fixed,) if isinstance(fixed, int) else fixed
+
     def check(self, system: System) -> None:
         """Raise `ModelError` if the scope does not fit the system."""
         for family in families(system):
@@ -140,15 +150,21 @@ class Scope:
                 ordered[family] = symbol
 
     def _check_fixed(self, system: System, name: str, fixed: int | tuple[int, ...]) -> None:
-        symbol = next((s for s in system.rigid if s.name == name and not s.is_order), None)
-        if symbol is None:
-            names = ", ".join(s.name for s in system.rigid if not s.is_order)
+        rigid = {s.name: (s.range, self.count(s)) for s in system.rigid if not s.is_order}
+        parameters = {
+            f"{action.name}.{parameter_name(p)}": (type(p), 1)
+            for action in system.actions
+            for p in action.parameters
+            if isinstance(p, Term)
+        }
+        if name not in rigid | parameters:
+            names = ", ".join(parameters if "." in name else rigid)
             raise ModelError(f"{name} cannot be fixed in a scope of {system.name}: {names} can")
-        count = len(cells(self, [symbol]))
+        sort, count = (rigid | parameters)[name]
         values = (fixed,) * count if isinstance(fixed, int) else fixed
-        if len(values) != count or any(v not in self.values(symbol.range) for v in values):
+        if len(values) != count or any(v not in self.values(sort) for v in values):
             raise ModelError(
-                f"{name} has {count} cells with values {list(self.values(symbol.range))}, "
+                f"{name} has {count} cells with values {list(self.values(sort))}, "
                 f"and is fixed to {fixed}"
             )
 
@@ -231,13 +247,8 @@ def free_at_start(system: System) -> tuple[Symbol, ...]:
 
 
 def valuations(scope: Scope, action: Action) -> Iterable[tuple[int, ...]]:
-    """Return all arguments of an action; a set parameter's is a bit mask of its cells."""
-    return itertools.product(
-        *(
-            range(1 << len(cells(scope, [p]))) if isinstance(p, Symbol) else scope.values(type(p))
-            for p in action.parameters
-        )
-    )
+    """Return all arguments of an action."""
+    return itertools.product(*(scope.arguments(action, each) for each in action.parameters))
 
 
 def value_name(sort: Sort, value: int) -> Value:

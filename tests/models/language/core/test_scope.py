@@ -22,6 +22,7 @@ from brokerproof.models.language.core.scope import (
     arguments_in_words,
     cell_name,
     default_scope,
+    valuations,
 )
 from brokerproof.models.language.core.terms import Term
 from brokerproof.models.language.read.columns import ColumnReading
@@ -62,6 +63,26 @@ def test_only_rigid_things_are_fixed_and_to_values_that_they_can_have() -> None:
         PlainReading(shelves, Scope(sizes, range(1), {"leads_to": (0, 1, 1)}))
     with pytest.raises(ModelError, match="is fixed to 2"):
         PlainReading(shelves, Scope(sizes, range(1), {"hub": 2}))
+
+
+@pytest.mark.parametrize(("fixed", "begun"), [({}, {0, 1}), ({"begin.item": 1}, {1})])
+def test_a_fixed_parameter_of_an_action_has_one_value(
+    fixed: dict[str, int], begun: set[int]
+) -> None:
+    system = trace(Counters)
+    scope = Scope({Item: 2}, range(2), {"limit": 1} | fixed)
+    (begin,) = (each for each in system.actions if each.name == "begin")
+    assert {item for (item,) in valuations(scope, begin)} == begun
+    scope.check(system)
+
+
+def test_only_known_parameters_are_fixed_and_to_values_that_they_can_have() -> None:
+    sizes: dict[type[Term], int] = {Item: 2}
+    complaint = r"begin.itme cannot be fixed .*: begin.item, increment.item, hand_on.source"
+    with pytest.raises(ModelError, match=complaint):
+        PlainReading(trace(Counters), Scope(sizes, range(2), {"begin.itme": 1}))
+    with pytest.raises(ModelError, match=r"begin.item has 1 cells with values .* is fixed to 2"):
+        PlainReading(trace(Counters), Scope(sizes, range(2), {"begin.item": 2}))
 
 
 def test_a_state_fits_into_a_few_words() -> None:
