@@ -17,13 +17,14 @@ import click
 from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.checks.errors import CannotRun
-from brokerproof.checks.workers.worker_pool import Lost, Tell, cores, in_order
+from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, cores, in_order
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from brokerproof.models.language.attack.mutation_testing import JudgedMutant
     from brokerproof.models.language.prove.cache import Cache
     from brokerproof.models.language.prove.prover import InvariantProof, Proof
     from brokerproof.models.language.prove.refinement import Standing
@@ -86,7 +87,9 @@ def prove(
     standings: dict[str, dict[str, Standing]] = {}
     complete = True
     try:
-        for name, (good, carried) in zip(names, _each(names, judged), strict=True):
+        # The mutants of one model are spread over the cores.
+        each = map(judged, names) if attacked else _each(names, judged)
+        for name, (good, carried) in zip(names, each, strict=True):
             complete = complete and good
             for label, standing in carried.items():
                 standings.setdefault(label, {})[name] = standing
@@ -121,6 +124,17 @@ def _each(names: Sequence[str], judged: Callable[[str], Judged]) -> Iterator[Jud
         said, outcome = found
         click.echo(said, nl=False)
         yield outcome
+
+
+def _spread(judge: Callable[[int], JudgedMutant], many: int) -> Iterator[JudgedMutant]:
+    """Judge mutants in a process for each core."""
+    from brokerproof.models.language.prove.interruption import at_once  # noqa: PLC0415
+
+    with at_once() if POSSIBLE and cores() > 1 else contextlib.nullcontext():
+        for found in in_order(lambda number, _: judge(number), many, cores(), lambda *_: None):
+            if isinstance(found, Lost):
+                raise CannotRun(f"the process that judges mutant {found.task + 1} {found.how}")
+            yield found
 
 
 def _note(what: str = "") -> None:
@@ -223,7 +237,6 @@ def _bounded(name: str, steps: int) -> bool:
 def _attack(name: str, cache: Cache) -> bool:
     from brokerproof.models.language.attack.mutation_testing import (  # noqa: PLC0415
         Attack,
-        JudgedMutant,
         attack,
     )
     from brokerproof.models.refinements import attack_on  # noqa: PLC0415
@@ -237,7 +250,7 @@ def _attack(name: str, cache: Cache) -> bool:
         _note(f"  {len(judged)} mutants, {each.name}")
 
     try:
-        found = cache.kept(Attack, f"attack-{name}", attack, *given, report=report)
+        found = cache.kept(Attack, f"attack-{name}", attack, *given, report=report, spread=_spread)
     except KeyboardInterrupt:
         _show(proof_lines.mutant_lines(judged))
         raise

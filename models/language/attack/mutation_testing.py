@@ -68,6 +68,13 @@ __all__ = [
 Explained: TypeAlias = dict[str, dict[str, int]]
 """The number of equivalent mutants at each place, by reason."""
 
+Spread: TypeAlias = Callable[[Callable[[int], JudgedMutant], int], Iterable[JudgedMutant]]
+"""Judges the mutants of all numbers below one, here or in other processes, in their order."""
+
+
+def _one_by_one(judge: Callable[[int], JudgedMutant], many: int) -> Iterable[JudgedMutant]:
+    return map(judge, range(many))
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -127,6 +134,7 @@ def attack(
     refuters: Sequence[Refuter] = (),
     ledger: System | None = None,
     report: Callable[[JudgedMutant], None] | None = None,
+    spread: Spread = _one_by_one,
 ) -> Attack:
     """Judge every mutant; `reasons` say by place why surviving mutants are equivalent."""
     started, expected = time.perf_counter(), explained(reasons)
@@ -138,13 +146,15 @@ def attack(
             f"{system.name} does not keep {', '.join(unproved)} as it is: prove it first, since a "
             "mutant cannot lose what there is not"
         )
-    judged = []
     where = held(system)
     remembered = {each.name: each for each in mutants(ledger)} if ledger else {}
     weaker = {n: each for n, each in remembered.items() if isinstance(each, Mutant) and each.guard}
     if ledger and (unlike := weaker_guards(system).keys() ^ weaker.keys()):
         raise ModelError(f"{ledger.name} has other guards than {system.name}: {min(unlike)}")
-    for mutant in mutants(system):
+    changed = tuple(mutants(system))
+
+    def judge(number: int) -> JudgedMutant:
+        mutant = changed[number]
         if isinstance(mutant, Mutant) and mutant.guard:
             found = _judged_guard(system, mutant, ledger, weaker.get(mutant.name))
         elif isinstance(mutant, Mutant):
@@ -155,9 +165,13 @@ def attack(
             found = _judged_by(ledger, remembered[mutant.name], system) or found
         if found.outcome == "survivor":
             found = dataclasses.replace(found, by=tuple(expected.get(found.place, ())))
+        return found
+
+    judged = []
+    for found in spread(judge, len(changed)):
         judged.append(found)
         if report:
-            report(judged[-1])
+            report(found)
     return Attack(system.name, tuple(judged), expected, time.perf_counter() - started)
 
 

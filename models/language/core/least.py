@@ -59,7 +59,7 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
     places = [fresh(cast("Sort", sort), cast("Sort", sort).__name__.lower()) for sort in sorts]
     shown = members(*places, fresh(family, "e"))
     each = "".join(f"for each {place}, " for place in places)
-    text = f"least: {each}if there is an e such that {shown}, one is first in {symbol}"
+    text = f"least: {each}the order {symbol} has a first e with {shown}, if it has any"
     trace.assumptions.append(Assumed(text, term))
 
 

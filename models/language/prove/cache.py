@@ -45,12 +45,12 @@ class Cache:
         name: str,
         decide: Callable[..., T],
         *given: object,
-        **observers: Callable[..., None],
+        **observers: Callable[..., object],
     ) -> T:
         """Return `decide(*given)`, or its cached result; `name` is for readers of the folder.
 
-        Observers follow the progress and do not affect the result. A file that cannot be read
-        counts as absent.
+        Observers follow the progress or divide the work, and do not affect the result. A file that
+        cannot be read counts as absent.
         """
         if self._folder is None:
             return decide(*given, **observers)

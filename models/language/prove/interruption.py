@@ -33,6 +33,21 @@ def between_questions() -> Iterator[None]:
         _pressed.clear()
 
 
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Let Ctrl-C interrupt the body, which asks Z3 nothing; raises `KeyboardInterrupt`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if _pressed:
+            raise KeyboardInterrupt
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def checked(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
     """Return Z3's answer, and its reason if it has none; raises `KeyboardInterrupt` for Ctrl-C.
 

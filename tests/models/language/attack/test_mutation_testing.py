@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from brokerproof.checks.commands import prove as prove_command
 from brokerproof.checks.commands.prove import prove
 from brokerproof.models.catalogue import CATALOGUE, Listed
 from brokerproof.models.contract.core import Contract
@@ -26,6 +29,7 @@ from brokerproof.models.language import (
     ite,
     require,
 )
+from brokerproof.models.language.attack import mutation_testing
 from brokerproof.models.language.attack.mutants import Mutant, mutants
 from brokerproof.models.language.attack.mutation_testing import attack, explained, reasons_of
 from brokerproof.models.language.attack.outcomes import JudgedMutant
@@ -296,3 +300,30 @@ def test_the_command_fails_unless_as_many_mutants_survive_as_reasons_explain(
     result = CliRunner().invoke(prove, ["--attack", "lamps", "--no-cache"])
     assert said in result.output
     assert result.exit_code == status
+
+
+def attacked(processes: int, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """Return what the command says of the lamps, with so many processes."""
+    monkeypatch.setattr(prove_command, "cores", lambda: processes)
+    monkeypatch.setitem(CATALOGUE, "lamps", Listed(Lamps, Scope({Lamp: 2}, range(1))))
+    return CliRunner().invoke(prove, ["--attack", "lamps", "--no-cache"])
+
+
+def test_two_processes_judge_as_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (
+        re.sub(r"  \d+ s\n", "\n", attacked(number, monkeypatch).output) for number in (1, 2)
+    )
+    assert one == two
+
+
+def test_a_process_that_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    this = os.getpid()
+
+    def ends(*_: object) -> None:
+        assert os.getpid() != this
+        os._exit(7)
+
+    monkeypatch.setattr(mutation_testing, "judged_frame", ends)
+    result = attacked(2, monkeypatch)
+    assert result.exit_code == 2
+    assert re.search(r"the process that judges mutant \d+ ended with status 7", result.output)

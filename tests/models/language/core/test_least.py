@@ -134,7 +134,7 @@ def proof_of(model: type[Model], name: str) -> tuple[str, tuple[str, ...]]:
     return proof.outcome, proof.assumptions
 
 
-ASSUMED = "least: if there is an e such that drawn[e], one is first in before"
+ASSUMED = "least: the order before has a first e with drawn[e], if it has any"
 
 
 def test_a_set_that_is_not_empty_has_a_first_element_and_the_proof_says_so() -> None:
