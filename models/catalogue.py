@@ -170,14 +170,14 @@ CATALOGUE: dict[str, Listed] = {
     "cursor-page-in": Listed(
         cursor_page_in.CursorPageIn,
         Scope(
-            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 2, cursor_page_in.Channel: 1},
             range(1),
         ),
     ),
     "cursor-progress": Listed(
         cursor_progress.CursorProgress,
         Scope(
-            {cursor_page_in.Message: 3, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            {cursor_page_in.Message: 3, cursor_page_in.Consumer: 2, cursor_page_in.Channel: 1},
             range(4),
             {"page": 2, "slides": cursor_room.window(3, words=1, bits=2)},
         ),
@@ -185,7 +185,7 @@ CATALOGUE: dict[str, Listed] = {
     "cursor-room": Listed(
         cursor_room.CursorRoom,
         Scope(
-            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 1, cursor_page_in.Channel: 1},
+            {cursor_page_in.Message: 4, cursor_page_in.Consumer: 2, cursor_page_in.Channel: 1},
             range(5),
             {"slides": cursor_room.window(4, words=1, bits=2)},
         ),

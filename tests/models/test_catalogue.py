@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from typing import cast
+
 import pytest
 from click.testing import CliRunner
 
 from brokerproof.checks.commands.explore import explore
+from brokerproof.models.activemq.cursor_page_in import Consumer
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS
+from brokerproof.models.language import Family, Model
 from brokerproof.models.language.core.model import trace
+from brokerproof.models.language.core.rewriting import subterms
+from brokerproof.models.language.core.terms import Sort, Term
 from brokerproof.models.refinements import REFINEMENTS
 from brokerproof.spec.invariants import ByModel, invariants
 
@@ -51,6 +59,30 @@ def test_all_models_of_paging_are_rabbitmqs_and_one_is_proved_to_keep_the_contra
 def test_each_action_is_taken_in_the_scope_of_its_model_and_all_is_kept(name: str) -> None:
     result = CliRunner().invoke(explore, [name])
     assert result.exit_code == 0, result.output
+
+
+def alone(model: type[Model], sizes: Mapping[Sort, int]) -> list[str]:
+    """Return the invariants about two elements of a family that has one."""
+    return [
+        statement.name
+        for statement in trace(model).invariants
+        for term in subterms(statement.term)
+        if term.op in ("forall", "exists")
+        for sort, number in Counter(map(type, cast("tuple[Term, ...]", term.payload))).items()
+        if issubclass(sort, Family) and number > 1 and sizes[sort] < 2
+    ]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_invariant_about_two_elements_is_explored_with_two(name: str) -> None:
+    listed = CATALOGUE[name]
+    assert alone(listed.model, listed.scope.sizes) == []
+
+
+def test_an_invariant_about_two_elements_says_little_of_one() -> None:
+    model = CATALOGUE["cursor-page-in"].model
+    sizes = CATALOGUE["cursor-page-in"].scope.sizes
+    assert alone(model, dict(sizes) | {Consumer: 1}) == ["what-is-paged-in-is-in-one-place"]
 
 
 def test_each_liveness_property_has_a_rank_in_words() -> None:
