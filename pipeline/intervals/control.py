@@ -132,6 +132,7 @@ class Control:
     reused: dict[Key, list[Subscription]] = field(default_factory=dict)
     polled: set[Key] = field(default_factory=set)
     leavings: Leavings = field(default_factory=Leavings)
+    subscriptions: tuple[Subscription, ...] = ()
     idle: Idle | None = None
     bins: Bins = field(default_factory=Bins)
     known: KnownQueues = NOTHING_SAID
@@ -183,7 +184,8 @@ class Control:
         found = Subscriptions(leavings)
         self.unseen, self.gone, self.taken = found.unseen(), found.gone(), found.taken()
         self.reused = {key: of_name for key, of_name in found.of_name.items() if len(of_name) > 1}
-        for each in found:
+        self.subscriptions = (*found,)
+        for each in self.subscriptions:
             self._subscribed(each)
 
     def _subscribed(self, each: Subscription) -> None:

@@ -21,7 +21,6 @@ from brokerproof.pipeline.intervals.control import Control, Idle, named
 from brokerproof.pipeline.intervals.subscriptions import (
     Leavings,
     Subscription,
-    Subscriptions,
     Times,
     happened_by,
 )
@@ -68,7 +67,7 @@ def idle_spans(table: pa.Table, control: Control, bound: int) -> pa.Table:
     The spans of a consumer with deliveries out of sequence begin at `NEVER`.
     """
     subscriber = named(table, "consumer")
-    subscribed = {each.subscriber: each for each in Subscriptions(control.leavings)}
+    subscribed = {each.subscriber: each for each in control.subscriptions}
     known = [subscribed.get(key) for key in subscriber.keys]
     concerned = np.array([each is not None for each in known], dtype=np.bool_)[subscriber.number]
     given = concerned & is_one_of(table, "op", "deliver")
@@ -173,7 +172,7 @@ def idle_of(spans: pa.Table, control: Control, latest: dict[str, int], bound: in
 
     `latest` is the time of the last record of each run, beyond which nothing is known.
     """
-    known = [each for each in Subscriptions(control.leavings) if _can_be_told(each, control)]
+    known = [each for each in control.subscriptions if _can_be_told(each, control)]
     served = {
         (row["run"], row["consumer"]) for row in spans.select(["run", "consumer"]).to_pylist()
     }
