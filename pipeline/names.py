@@ -64,6 +64,16 @@ def message_numbers(table: pa.Table, queue: Ints) -> Ints:
     return np.where(named, both, -1)
 
 
+def indices(column: pa.ChunkedArray) -> tuple[Ints, list[str | None]]:
+    """Return for each row the place of its name in a list, whose last one stands for no name."""
+    encoded = _numbered(column)
+    names = [*encoded.dictionary.to_pylist(), None]
+    place = encoded.indices
+    if place.null_count:
+        place = place.fill_null(len(names) - 1)
+    return place.to_numpy().astype(np.int64), names
+
+
 def ranks(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     """Return for each row the rank of its name among all names, and the names in order.
 
@@ -131,8 +141,6 @@ def marks(table: pa.Table, name: str) -> Marks:
 
 def is_one_of(table: pa.Table, name: str, *values: str) -> Marks:
     """Return which rows have one of the values."""
-    encoded = _numbered(table.column(name))
-    wanted = [each in values for each in encoded.dictionary.to_pylist()]
-    indices = encoded.indices.fill_null(len(wanted)).to_numpy(zero_copy_only=False)
-    found: Marks = np.array([*wanted, False], dtype=np.bool_)[indices]
+    place, names = indices(table.column(name))
+    found: Marks = np.array([each in values for each in names], dtype=np.bool_)[place]
     return found

@@ -53,7 +53,7 @@ def floor(folder: Path, scratch: Path) -> str:
 
 def on_spark(folder: Path, scratch: Path) -> str:
     """Judge everything on Spark."""
-    with session("local[*]", scratch) as spark:
+    with session("local[*]", scratch, is_brief=True) as spark:
         judgement = judged_in_parts(OnSpark(spark), sorted(folder.glob("*.parquet")))
     return f"{judgement.violations.num_rows} violations"
 

@@ -357,7 +357,9 @@ class _Task:
         if self.engines.engine == "alone":
             return self._judged_here(), "judged on this machine"
         self.say("starting Spark")
-        with session(self.engines.master, self.scratch, self.engines.settings) as spark:
+        with session(
+            self.engines.master, self.scratch, self.engines.settings, is_brief=True
+        ) as spark:
             judgement = interruptibly(spark, lambda: self._judged_in_parts(OnSpark(spark)))
         return judgement, f"judged by Spark on {self.engines.master}"
 

@@ -21,7 +21,7 @@ from brokerproof.pipeline.intervals.subscriptions import (
     Times,
     happened_by,
 )
-from brokerproof.pipeline.names import NO_ROW, Ints, dense, joint, ranks
+from brokerproof.pipeline.names import NO_ROW, Ints, dense, indices
 from brokerproof.spec.histories import NEVER, Kind, Record
 
 
@@ -266,14 +266,18 @@ class Named:
 
 
 def named(table: pa.Table, column: str) -> Named:
-    """Return the pairs of run and name in the rows of a table."""
-    run, runs = ranks(table.column("run"))
-    name, names = ranks(table.column(column))
-    pairs, number = dense(joint(run, name))
-    width = int(name.max(initial=0)) + 2
-    run_names, other_names = runs.to_pylist(), [*names.to_pylist(), ""]
-    keys = tuple((run_names[p // width], other_names[p % width - 1]) for p in pairs.tolist())
-    return Named(number, keys)
+    """Return the pairs of run and name in the rows of a table, in their order.
+
+    A row without a name has an empty one; it comes first of its run.
+    """
+    (run, runs), (name, names) = indices(table.column("run")), indices(table.column(column))
+    pairs, place = dense(run * len(names) + name)
+    both = [divmod(pair, len(names)) for pair in pairs.tolist()]
+    found = [(runs[r] or "", names[n] is not None, names[n] or "") for r, n in both]
+    order = sorted(range(len(found)), key=found.__getitem__)
+    rank = np.empty(len(found), dtype=np.int64)
+    rank[order] = np.arange(len(found))
+    return Named(rank[place], tuple((found[n][0], found[n][2]) for n in order))
 
 
 def looked_up(of: Named, found: Iterable[int]) -> Ints:

@@ -95,10 +95,11 @@ def words_of_messages(table: pa.Table) -> Words:
 
 def parcels(table: pa.Table, words: Words, parts: int) -> Iterator[Parcel]:
     """Yield the rows of a table by part."""
+    if not table.num_rows:
+        return
     part = _mixed(words) % np.uint64(parts)
     order = np.argsort(part.astype(np.uint16 if parts < 1 << 16 else np.int64), kind="stable")
-    columns = [column.combine_chunks() for column in table.take(pa.array(order)).columns]
-    batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    [batch] = table.take(pa.array(order)).combine_chunks().to_batches()
     ends = np.cumsum(np.bincount(part.astype(np.int64), minlength=parts)).tolist()
     for number, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
         if end > first:

@@ -56,7 +56,7 @@ _BESIDE: Final = ("An error occurred while calling ", "WARNING: ")
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
 
 BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Options for a Java runtime that ends soon: no compilation for speed."""
+"""Options for a Java runtime that ends soon, or only moves bytes: no compilation for speed."""
 
 _Result = TypeVar("_Result")
 
@@ -91,8 +91,8 @@ def session(
     """Yield a session on a master, and stop it.
 
     It spills below `scratch`. `settings` are Spark's own, and replace those made here. A session
-    that `is_brief` has little to do and skips most of Java's compilation. Raises `CannotRun` if it
-    cannot be started.
+    that `is_brief` has little to do in Java itself and skips most of its compilation. Raises
+    `CannotRun` if it cannot be started.
     """
     java()
     try:
