@@ -29,10 +29,13 @@ def invariant_lines(
 
     `progress` is the liveness property, whose argument is shown too.
     """
-    verdict = "proved for any size" if proof.outcome == "proved" else proof.outcome
+    verdict: str = "proved for any size" if proof.outcome == "proved" else proof.outcome
+    verdict = "SAYS NOTHING" if proof.says_nothing else verdict
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
-    if proof.says_nothing:
-        yield "    and SAYS NOTHING: it is true of every state, whatever the actions do"
+    if proof.says_nothing and progress is None:
+        yield "    it is true of every state, whatever the actions do"
+    elif proof.says_nothing:
+        yield "    no state has its premise without its conclusion"
     if progress is not None:
         yield from _liveness_lines(progress)
     for assumption in proof.assumptions:
@@ -64,7 +67,8 @@ def _liveness_lines(progress: LeadsTo) -> Iterator[str]:
     assert progress.rank is not None, "only properties with a rank are proved"
     sentence, _, _ = progress.doc.partition("\n\n")
     yield f"    that is: {' '.join(sentence.split())}"
-    yield f"    if each of these steps is taken once it stays possible: {', '.join(progress.fair)}"
+    fair = ", ".join(progress.fair)
+    yield f"    if none of these steps stays possible for ever and is never taken: {fair}"
     this = {p: fresh(type(p), f"this {p}") for p in progress.parameters}
     for name, term in progress.finitely.items():
         where = "" if term.op == "constant" else f" where {_in_words(substitute(term, this))}"
@@ -181,19 +185,26 @@ def said_of(proof: RefinementProof, label: str, actions: Sequence[str]) -> str:
     """Return the standing of a requirement, and the steps of the algorithm that it guards."""
     standing = proof.standing(label)
     if standing == "no step":
-        return f"no step: {', '.join(actions)}"
+        return f"no step, since it never takes {' or '.join(actions)}"
     part = " in part" if label in dict(proof.left_out) else ""
     return f"{standing}{part}: {', '.join(dict.fromkeys(a.action for a in proof.about(label)))}"
 
 
-def sum_lines(standings: Mapping[str, Mapping[str, Standing]]) -> Iterator[str]:
-    """Yield how many requirements are proved of an algorithm; `standings` by label and model."""
+def sum_line(outcomes: Counter[str], standings: Mapping[str, Mapping[str, Standing]]) -> str:
+    """Return how many statements of models are proved, and how many requirements of an algorithm.
+
+    `standings` are by label and model.
+    """
+    statements = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+    said = f"{outcomes.total()} statements of models: {statements}"
+    if not standings:
+        return said
     best = [
         next((each for each in _SUMS if each in of.values()), "refuted or unknown")
         for of in standings.values()
     ]
     sums = [f"{count} {_SUMS.get(each, each)}" for each, count in Counter(best).items()]
-    yield f"{len(best)} requirements of the contract: {', '.join(sums)}"
+    return f"{said}; {len(best)} requirements of the contract: {', '.join(sums)}"
 
 
 _SUMS: dict[str, str] = {
@@ -212,7 +223,8 @@ def swap_lines(found: Commutation, where: str, *, expected: bool) -> Iterator[st
         verdict += f" ({', '.join(found.labels)})" if found.labels else ""
     else:
         verdict = f"{found.ends_alike}: the two orders end differently"
-    yield f"    {found.first}, {found.second} {where}: {verdict}"
+    as_expected = "" if expected or found.complete else ", as expected"
+    yield f"    {found.first}, {found.second} {where}: {verdict}{as_expected}"
     if expected and found.witness:
         yield from _trace_lines(found.witness, "in this state")
 
@@ -239,6 +251,17 @@ _OUTCOMES = {
     "survivor": "survives:",
 }
 
+_SUMMED = {
+    "reachable": "broken by a run",
+    "induction": "lose induction",
+    "promise": "break the ledger",
+    "refinement": "lose the refinement",
+    "requirement": "change a requirement",
+    "label": "lose their label alone",
+    "equivalent": "the same model",
+    "survivor": "survive",
+}
+
 
 def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
     """Yield a line for each mutant with its refutation."""
@@ -255,7 +278,7 @@ def attack_lines(attack: Attack) -> Iterator[str]:
     """Yield a line for each mutant with its refutation, and then the totals."""
     yield from mutant_lines(attack.judged)
     counts = Counter[str](each.outcome for each in attack.judged)
-    sums = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
+    sums = ", ".join(f"{counts[each]} {said}" for each, said in _SUMMED.items() if counts[each])
     yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"
     for place, names in attack.different.items():
         yield f"  {place}: {len(names)} survive, {attack.expected(place)} explained"

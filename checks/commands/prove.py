@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from typing import TYPE_CHECKING, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -29,8 +30,18 @@ if TYPE_CHECKING:
     from brokerproof.models.language.prove.prover import InvariantProof, Proof
     from brokerproof.models.language.prove.refinement import Standing
 
-Judged: TypeAlias = "tuple[bool, dict[str, Standing]]"
-"""Whether all of a model is well, and the standing of each requirement in its refinement."""
+
+class ModelVerdict(NamedTuple):
+    """Whether all of a model is well, and what the last line sums up.
+
+    `carried` has the standing of each requirement in its refinement, `outcomes` the number of
+    statements with each outcome.
+    """
+
+    complete: bool
+    carried: dict[str, Standing]
+    outcomes: Counter[str]
+
 
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""
@@ -74,43 +85,45 @@ def prove(
         raise click.UsageError("--attack and --bounded are two questions: ask one at a time")
     cache = Cache(None if no_cache else FOLDER)
 
-    def judged(name: str) -> Judged:
+    def judged(name: str) -> ModelVerdict:
         click.echo(name)
         with between_questions():
             if attacked:
-                return _attack(name, cache), {}
+                return ModelVerdict(_attack(name, cache), {}, Counter())
             if bounded is not None:
-                return _bounded(name, bounded), {}
+                return ModelVerdict(_bounded(name, bounded), {}, Counter())
             return _prove(name, cache)
 
     names = model or (QUICKLY_ATTACKED if attacked else tuple(CATALOGUE))
     standings: dict[str, dict[str, Standing]] = {}
+    outcomes: Counter[str] = Counter()
     complete = True
     try:
         # The mutants of one model are spread over the cores.
         each = map(judged, names) if attacked else _each(names, judged)
-        for name, (good, carried) in zip(names, each, strict=True):
-            complete = complete and good
-            for label, standing in carried.items():
+        for name, found in zip(names, each, strict=True):
+            complete = complete and found.complete
+            outcomes += found.outcomes
+            for label, standing in found.carried.items():
                 standings.setdefault(label, {})[name] = standing
     except ModelError as error:
         raise click.UsageError(str(error)) from error
     except KeyboardInterrupt:
         click.echo("  interrupted: what stands above was decided, the rest was not")
         raise SystemExit(3) from None
-    if standings:
-        _show(proof_lines.sum_lines(standings))
+    if outcomes:
+        click.echo(proof_lines.sum_line(outcomes, standings))
     if not complete:
         raise SystemExit(1)
 
 
-def _each(names: Sequence[str], judged: Callable[[str], Judged]) -> Iterator[Judged]:
+def _each(names: Sequence[str], judged: Callable[[str], ModelVerdict]) -> Iterator[ModelVerdict]:
     """Judge the only model here, or several in a process for each core; print them in order."""
     if len(names) == 1:
         yield judged(names[0])
         return
 
-    def work(number: int, tell: Tell) -> tuple[str, Judged]:
+    def work(number: int, tell: Tell) -> tuple[str, ModelVerdict]:
         tell(names[number], 0)
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
@@ -148,20 +161,21 @@ def _show(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _prove(name: str, cache: Cache) -> Judged:
+def _prove(name: str, cache: Cache) -> ModelVerdict:
     listed = CATALOGUE[name]
     system = trace(listed.model)
     proof = _state(system, f"proof-{name}", cache)
-    complete = proof.complete
+    complete, outcomes = proof.complete, Counter(each.outcome for each in proof.stated)
     if listed.ledger:
         click.echo("  and with a ledger of what clients have seen:")
         shown = [each.name for each in proof.stated]
-        complete = (
-            _state(trace(listed.ledger), f"ledger-{name}", cache, shown).complete and complete
-        )
+        beside = _state(trace(listed.ledger), f"ledger-{name}", cache, shown)
+        complete = complete and beside.complete
+        outcomes += Counter(each.outcome for each in beside.stated if each.name not in shown)
     refined, carried = _refine(name, cache)
     swapped = _swap(system, cache)
-    return bool(system.invariants) and complete and refined and swapped, carried
+    complete = bool(system.invariants) and complete and refined and swapped
+    return ModelVerdict(complete, carried, Counter(outcomes))
 
 
 def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()) -> Proof:
@@ -169,8 +183,8 @@ def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()
     from brokerproof.models.language.prove import prover  # noqa: PLC0415
     from brokerproof.models.language.prove.shape import complaints  # noqa: PLC0415
 
-    width = max((len(statement.name) for statement in system.invariants), default=0)
     properties = {each.name: each for each in system.leads_to}
+    width = max(map(len, [*properties, *(each.name for each in system.invariants)]), default=0)
     shown = []
 
     def report(proof: InvariantProof) -> None:
@@ -190,7 +204,8 @@ def _state(system: System, kept_as: str, cache: Cache, known: Sequence[str] = ()
     return proof
 
 
-def _refine(name: str, cache: Cache) -> Judged:
+def _refine(name: str, cache: Cache) -> tuple[bool, dict[str, Standing]]:
+    """Prove the refinement of a model; return whether it is, and the requirements' standings."""
     from brokerproof.models.language.prove.binding import bind  # noqa: PLC0415
     from brokerproof.models.language.prove.refinement import RefinementProof  # noqa: PLC0415
     from brokerproof.models.refinements import REFINEMENTS, carried_by  # noqa: PLC0415

@@ -36,7 +36,8 @@ def where(word: str) -> None:
     """Show where a requirement or an invariant is stated, proved, executed, tested and described.
 
     For a WORD, list the ids whose sentence has it, and the reference's and the models' lines whose
-    name or docstring has it: a term or a section of a document, in its spelling (`deliverMessage`).
+    name or docstring has it: a term or a section of a document, in its spelling (`deliverMessage`),
+    or a model's own invariant.
     Planted faults and pages are in a checkout only.
     """
     known: dict[str, Requirement | Invariant] = {**catalogue(), **invariants()}
@@ -70,11 +71,19 @@ def _described(word: str, room: str) -> Iterator[str]:
                 line = (
                     f"{path}:{getattr(node, 'lineno', 1)} {name}: {''.join(text.splitlines()[:1])}"
                 )
-                if sought in _folded(name):
+                if sought in _folded(f"{name} {_stated(node)}"):
                     yield line
                 elif sought in _folded(" ".join(text.split())):
                     said.append(line)
     yield from said
+
+
+def _stated(node: ast.AST) -> str:
+    """Return the name of the invariant or the property that a method of a model states."""
+    for each in getattr(node, "decorator_list", ()):
+        if isinstance(each, ast.Call) and each.args and isinstance(each.args[0], ast.Constant):
+            return str(each.args[0].value)
+    return ""
 
 
 def _folded(text: str) -> str:
@@ -86,7 +95,7 @@ def lines_about(name: str) -> Iterator[str]:
     """Yield all places of one id, each as ``file:line``."""
     requirement, invariant = catalogue().get(name), invariants().get(name)
     yield from _head(requirement, invariant)
-    yield from _places("guard", f'"{name}"', GUARDS)
+    yield from _guards(name)
     yield from _places("promise", f'"{name}"', "models/contract/ledger/*.py")
     yield from _theorems(name)
     yield from _places("rule of a view", f'"{name}"', "spec/*/view_rules.py")
@@ -123,6 +132,24 @@ def _head(requirement: Requirement | None, invariant: Invariant | None) -> Itera
         yield f"  asked of candidates that claim: {', '.join(requirement.needs)}"
 
 
+def _guards(name: str) -> Iterator[str]:
+    """Yield the lines of the guards with a label, or, without any, those that exercise it."""
+    guards: list[str] = []
+    exercised: list[str] = []
+    for path, lines in _texts(GUARDS):
+        for call in ast.walk(ast.parse("\n".join(lines))):
+            if isinstance(call, ast.Call | ast.Tuple):
+                parts = call.args if isinstance(call, ast.Call) else call.elts
+                is_exercise = isinstance(call, ast.Call) and "exercises" in ast.unparse(call.func)
+                (exercised if is_exercise else guards).extend(
+                    f"{path}:{part.lineno}"
+                    for part in parts
+                    if isinstance(part, ast.Constant) and part.value == name
+                )
+    yield from (f"  guard: {place}" for place in guards)
+    yield from (f"  exercised: {place}" for place in exercised if not guards)
+
+
 def _of_model(binding: ByModel) -> Iterator[str]:
     """Yield the lines of a statement of a model, and the result of its last proof."""
     yield f"  held by: {binding}, {_proof(binding)}"
@@ -153,7 +180,7 @@ def _theorems(name: str) -> Iterator[str]:
     for model, said in theorems(name):
         yield f"  theorem of {model}: {said}"
         for place in _lines(f'name="{REFINEMENTS[model].name}"', "models/*/*.py"):
-            yield f"    for any number of messages, its steps keep the guard: {place}"
+            yield f"    refinement, for any number of messages: {place}"
 
 
 def theorems(name: str, *, deciding: bool = False) -> Iterator[tuple[str, str]]:
@@ -212,7 +239,9 @@ def planted_faults() -> list[tuple[Path, dict[str, Any]]]:
 
 
 def _places(kind: str, text: str, pattern: str) -> Iterator[str]:
-    yield from (f"  {kind}: {each}" for each in _lines(text, pattern))
+    """Yield each place in a file of ours, and the first in a page."""
+    for path, number, _ in _found(text, pattern, all_of_them=not pattern.endswith(".md")):
+        yield f"  {kind}: {path}:{number}"
 
 
 def _lines(text: str, pattern: str) -> Iterator[str]:
@@ -220,13 +249,16 @@ def _lines(text: str, pattern: str) -> Iterator[str]:
     yield from (f"{path}:{number}" for path, number, _ in _found(text, pattern))
 
 
-def _found(text: str, pattern: str) -> Iterator[tuple[Path, int, str]]:
-    """Yield the first line of each file that has a text, with its number."""
+def _found(
+    text: str, pattern: str, *, all_of_them: bool = False
+) -> Iterator[tuple[Path, int, str]]:
+    """Yield the first line of each file that has a text, with its number, or all of them."""
     for path, lines in _texts(pattern):
         for number, line in enumerate(lines, start=1):
             if text in line:
                 yield path, number, line
-                break
+                if not all_of_them:
+                    break
 
 
 @functools.cache

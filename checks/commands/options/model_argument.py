@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 import sys
 import traceback
 from pathlib import Path
 
 import click
 
+from brokerproof.checks.errors import CannotRun
 from brokerproof.models.catalogue import CATALOGUE, SYSTEMS, Listed
 from brokerproof.models.language.core.model import Model, ModelError, trace
 from brokerproof.models.language.core.scope import default_scope
@@ -58,7 +61,7 @@ class ModelNames(click.ParamType[tuple[str, ...]]):
                 model, default_scope(_traced(model, Path(path)), FILE_SCOPE_SIZE)
             )
         except ModelError as error:
-            self.fail(str(error), param, ctx)
+            raise CannotRun(str(error)) from error
         return (value,)
 
 
@@ -69,9 +72,30 @@ def _traced(model: type[Model], path: Path) -> System:
     except Exception as error:  # a user's text can raise anything
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
-        at = f", line {lines[-1]}" if lines else ""
-        kind = "" if isinstance(error, ModelError) else f"{type(error).__name__}: "
-        raise ModelError(f"{path}{at}: {kind}{error}") from error
+        text = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, AttributeError):
+            text += meant(str(error.name), dir(error.obj))
+        line = lines[-1] if lines else _line_named(path, model.__name__, text)
+        raise ModelError(f"{path}, line {line}: {text}") from error
+
+
+def _line_named(path: Path, model: str, text: str) -> int:
+    """Return the line of the part of a model that a text names, or else of the model."""
+    words = {*re.findall(r"[\w-]+", text)}
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    own = next((n for n in nodes if isinstance(n, ast.ClassDef) and n.name == model), None)
+    for part in own.body if own is not None else ():
+        names = {getattr(part, "name", "")} | {
+            each.value
+            for decorator in getattr(part, "decorator_list", ())
+            for each in ast.walk(decorator)
+            if isinstance(each, ast.Constant)
+        }
+        if isinstance(part, ast.AnnAssign):
+            names.add(ast.unparse(part.target))
+        if words & names:
+            return part.lineno
+    return own.lineno if own is not None else 1
 
 
 def _loaded(path: Path, name: str) -> type[Model]:

@@ -8,10 +8,11 @@ of the model's text, in every reading.
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 from brokerproof.models.language.core.rewriting import subterms
 from brokerproof.models.language.core.systems import System
-from brokerproof.models.language.core.terms import TRUE, ModelError, Symbol
+from brokerproof.models.language.core.terms import TRUE, Int, ModelError, Symbol, Term
 
 
 def check_well_formed(system: System) -> System:
@@ -23,6 +24,7 @@ def check_well_formed(system: System) -> System:
                     f"the axiom {statement.name} reads {part.payload.name}, which changes: axioms "
                     "are about rigid things, and what is always so of the state is an @invariant"
                 )
+    _check_quantifiers(system)
     stated = [statement.name for statement in system.invariants + system.axioms]
     names = Counter([*stated, *(progress.name for progress in system.leads_to)])
     for name, times in names.items():
@@ -50,3 +52,23 @@ def check_well_formed(system: System) -> System:
                 "never be taken"
             )
     return system
+
+
+def _check_quantifiers(system: System) -> None:
+    """Raise `ModelError` for a quantifier over the integers, which no scope has all of."""
+    said = [
+        *((each.name, each.term) for each in (*system.axioms, *system.invariants)),
+        *((each.name, each.guard) for each in system.actions),
+        *((a.name, function.body) for a in system.actions for function in a.updates.values()),
+        *(
+            (each.name, part)
+            for each in system.leads_to
+            for part in (each.premise, each.conclusion)
+        ),
+    ]
+    for name, term in said:
+        for part in subterms(term):
+            if part.op in ("forall", "exists") and any(
+                isinstance(variable, Int) for variable in cast("tuple[Term, ...]", part.payload)
+            ):
+                raise ModelError(f"{name}: {part!r} is about all integers, which have no end")

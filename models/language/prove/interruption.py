@@ -17,6 +17,9 @@ import z3
 
 _pressed: list[int] = []
 
+LIMIT = "its limit of steps was reached"
+"""The reason for an answer in place of Z3's `canceled` and `push canceled`."""
+
 
 @contextmanager
 def between_questions() -> Iterator[None]:
@@ -62,7 +65,7 @@ def checked(solver: z3.Solver, steps: int) -> tuple[z3.CheckSatResult, str]:
     early = reason == "canceled" and _steps(solver) - before < steps
     if _pressed or early or "interrupted" in reason:
         raise KeyboardInterrupt
-    return answer, reason
+    return answer, LIMIT if "canceled" in reason else reason
 
 
 def _steps(solver: z3.Solver) -> int:

@@ -167,20 +167,66 @@ def run(line: str) -> Result:
         ("explore lamps.py:Lamps --itf way.json", 0, "so way.json is not written"),
         ("explore lamps.py:Asking", 0, "  actions that change nothing: ask"),
         ("prove lamps.py:Asking", 1, "  actions that change nothing: ask"),
-        ("prove lamps.py:Tautology", 1, "    and SAYS NOTHING: it is true of every state"),
+        ("prove lamps.py:Tautology", 1, "    it is true of every state"),
         ("prove lamps.py:TooFew --attack", 2, "does not keep at-most-one as it is: prove it first"),
         ("prove lamps.py:TooFew", 1, "    reachable, in 4 steps and no fewer in this scope:"),
         ("prove lamps.py:Lamps", 1, "  NOTHING TO PROVE: the model has no @invariant"),
         ("prove lamps.py:True_", 0, "  not proved: lit-in-the-end; `explore` checks"),
+        ("prove lamps.py:True_", 0, "\n1 statements of models: 1 proved\n"),
         ("prove lamps.py:Lamps --bounded 2", 2, "there is nothing to search for"),
         ("prove lamps.py:Lamps --bounded 2 --attack", 2, "two questions: ask one at a time"),
         ("prove lamps.py:True_ --attack", 0, "darkening twice is darkening once"),
-        ("prove lamps.py:True_ --attack", 0, "10 mutants: 2 reachable, 8 survivor"),
+        ("prove lamps.py:True_ --attack", 0, "10 mutants: 2 broken by a run, 8 survive"),
     ],
 )
 def test_what_is_said_and_how_it_ends(line: str, status: int, said: str) -> None:
     result = run(line)
     assert (result.exit_code, said in result.output) == (status, True), result.output
+
+
+MISTAKES = {
+    "Wrong: the initial state says nothing of more": """
+    more: Map[Lamp, Int]  # here
+""",
+    "never-fair wants burn to be fair, which is no action: there are darken, light": """
+    @leads_to("never-fair", fair=("burn",))
+    def never(self, which: Lamp) -> tuple[Bool, Bool]:  # here
+        return self.lit[which], ~self.lit[which]
+""",
+    "press: the parameter which has no sort": """
+    @action
+    def press(self, which) -> None:  # here
+        self.lit[which] = True
+""",
+    "some-number: (exists n: (3 < n)) is about all integers, which have no end": """
+    @invariant("some-number")
+    def some(self) -> Bool:  # here
+        return exists(Int, lambda n: n > 3)
+""",
+    "Wrong: always is true of every state, so it says nothing": """
+    @invariant("always")
+    def lit_or_not(self) -> Bool:  # here
+        return forall(Lamp, lambda lamp: ~self.lit[lamp] | self.lit[lamp])
+""",
+    "AttributeError: 'Wrong' object has no attribute 'litt' (did you mean 'lit'?)": """
+    @invariant("always")
+    def lit_or_not(self) -> Bool:
+        return forall(Lamp, lambda lamp: self.litt[lamp])  # here
+""",
+}
+
+
+@pytest.mark.usefixtures("lamps")
+@pytest.mark.parametrize(("said", "part"), MISTAKES.items())
+@pytest.mark.parametrize("command", ["prove", "explore"])
+def test_a_mistake_of_the_author_is_one_line_with_its_place(
+    command: str, said: str, part: str
+) -> None:
+    text = f"{LAMPS}\nclass Wrong(Lamps):{part}"
+    Path("wrong.py").write_text(text, encoding="utf-8")
+    [line] = [number for number, each in enumerate(text.splitlines(), 1) if "# here" in each]
+    result = run(f"{command} wrong.py:Wrong")
+    assert (result.exit_code, result.output) == (2, f"Error: wrong.py, line {line}: {said}\n")
 
 
 @pytest.mark.usefixtures("lamps")
@@ -233,12 +279,12 @@ class Cancelled:
 def test_what_was_cancelled_early_was_ctrl_c_and_what_used_its_steps_was_not() -> None:
     with pytest.raises(KeyboardInterrupt):
         interruption.checked(Cancelled(steps=99), 100)
-    assert interruption.checked(Cancelled(steps=100), 100) == (z3.unknown, "canceled")
+    assert interruption.checked(Cancelled(steps=100), 100) == (z3.unknown, interruption.LIMIT)
     solver = z3.Solver(ctx=z3.Context())
     solver.set("rlimit", 20_000)
     numbers = [z3.Int(f"x{n}", ctx=solver.ctx) for n in range(12)]
     solver.add(sum(n * n * n for n in numbers) == 123_457, *(n > 3 for n in numbers))
-    assert interruption.checked(solver, 20_000) == (z3.unknown, "canceled")
+    assert interruption.checked(solver, 20_000) == (z3.unknown, interruption.LIMIT)
 
 
 @pytest.mark.usefixtures("lamps")
@@ -251,6 +297,7 @@ def test_what_was_judged_before_ctrl_c_is_shown(monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
         return solver.check(), ""
 
+    monkeypatch.setattr(prove_command, "cores", lambda: 1)
     monkeypatch.setattr("brokerproof.models.language.prove.z3_queries.checked", checked)
     monkeypatch.setattr("brokerproof.models.language.prove.witness.checked", checked)
     result = run("prove lamps.py:True_ --attack --no-cache")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,23 @@ def test_a_guard_leads_to_its_label(told: dict[str, list[str]]) -> None:
         assert any(line.startswith("  guard: models/contract/") for line in told[name]), name
 
 
+def test_a_guard_is_no_line_that_only_counts(told: dict[str, list[str]]) -> None:
+    contract = (ROOT / "models/contract/core.py").read_text("utf-8").splitlines()
+    counted = [number for number, line in enumerate(contract, 1) if "exercises(" in line]
+    guards = {line for name in catalogue() for line in told[name] if "  guard: " in line}
+    assert not guards & {f"  guard: models/contract/core.py:{number}" for number in counted}
+    [last] = [line for line in told["nothing-lost"] if line.startswith("  guard: ")]
+    assert "require(" in contract[int(last.rpartition(":")[2]) - 1]
+
+
+def test_all_rules_and_promises_of_a_requirement_are_named(told: dict[str, list[str]]) -> None:
+    kinds = Counter(line.partition(":")[0] for line in told["browser-never-rewound"])
+    assert kinds["  promise"] == 2
+    assert (
+        Counter(line.partition(":")[0] for line in told["nothing-lost"])["  rule on histories"] == 3
+    )
+
+
 def test_a_guard_leads_to_the_promise_that_states_it(told: dict[str, list[str]]) -> None:
     for name in catalogue():
         promises = [line for line in told[name] if line.startswith("  promise: models/contract/")]
@@ -67,7 +85,7 @@ def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(
         return [line.removeprefix("  theorem of ").partition(":")[0] for line in said]
 
     assert models("nothing-lost") == [*REFINEMENTS]
-    places = [line for line in told["nothing-lost"] if "its steps keep the guard: models/" in line]
+    places = [line for line in told["nothing-lost"] if line.startswith("    refinement, for any")]
     assert len(places) == len(REFINEMENTS)
     assert models("survives-restart") == ["cursor-page-in", "pointer-queue", "paging-places"]
     assert models("protocol") == []
@@ -92,6 +110,12 @@ def test_every_requirement_leads_to_a_planted_fault_or_to_threads(
 
 def test_a_text_that_is_nowhere_has_no_place() -> None:
     assert [*where._lines("no such promise", "models/**/*.py")] == []
+
+
+def test_a_models_own_invariant_leads_to_its_line() -> None:
+    said = CliRunner().invoke(main, ["where", "pointer-passes-nothing-of-interest"])
+    assert said.exit_code == 0
+    assert re.search(r"^models/qpid/pointer_queue.py:\d+ ", said.output, re.MULTILINE)
 
 
 def test_a_word_lists_the_ids_whose_sentence_has_it() -> None:

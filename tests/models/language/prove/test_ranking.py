@@ -145,7 +145,7 @@ def test_a_proof_of_liveness_is_told_in_words() -> None:
     because = "    because they lower a rank, and no other step raises it until then: "
     assert argument == [
         "    that is: A guest who waits is served, unless others push ahead again and again.",
-        "    if each of these steps is taken once it stays possible: serve",
+        "    if none of these steps stays possible for ever and is never taken: serve",
         "    if come where g before this g happens finitely often",
         f"{because}the guests who wait up to this place",
         f"    assuming {served(Row).assumptions[0]}",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import pytest
 
 from brokerproof.checks.commands.proof_lines import (
     refinement_lines,
     requirement_lines,
-    sum_lines,
+    sum_line,
 )
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract import swaps
@@ -74,21 +75,24 @@ def test_each_requirement_is_said_to_be_proved_or_not() -> None:
     labelled = {"nothing-lost": ("final_drain",), "get-finds": ("get_nothing",)}
     assert list(requirement_lines(proof, labelled))[1:] == [
         "      nothing-lost  proved: final_drain",
-        "      get-finds     no step: get_nothing",
+        "      get-finds     no step, since it never takes get_nothing",
     ]
     standings = {each: {"pull-queue": proof.standing(each)} for each in labelled}
-    [said] = sum_lines(standings)
-    assert said.startswith(
-        "2 requirements of the contract: 1 proved (in part where a line says so), 1 of no algorithm"
+    assert sum_line(Counter(proved=3, refuted=1), standings).startswith(
+        "4 statements of models: 3 proved, 1 refuted; 2 requirements of the contract: 1 proved (in "
+        "part where a line says so), 1 of no algorithm"
     )
+    assert sum_line(Counter(proved=3), {}) == "3 statements of models: 3 proved"
 
 
 @pytest.mark.thorough
 def test_a_requirement_that_is_not_kept_is_said_to_be_refuted() -> None:
     proof = bind(of_another_queue(Hasty, HastyRemembering)).proof(("final_drain",))
     assert proof.standing("nothing-lost") == "refuted"
-    [said] = sum_lines({"nothing-lost": {"pull-queue": proof.standing("nothing-lost")}})
-    assert said == "1 requirements of the contract: 1 refuted or unknown"
+    said = sum_line(
+        Counter(proved=1), {"nothing-lost": {"pull-queue": proof.standing("nothing-lost")}}
+    )
+    assert said.endswith("; 1 requirements of the contract: 1 refuted or unknown")
 
 
 def test_a_wrong_abstraction_is_refuted_with_a_step() -> None:
