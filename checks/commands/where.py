@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(spec.__file__).resolve().parents[1]
 """The folder of all rooms: of a checkout, or of the installed package."""
-GUARDS = "models/contract/[cw]*.py"
+GUARDS = "models/contract/[cjlw]*.py"
 """The files of the contract, whose labelled guards are the requirements."""
 FOUND_MAX = 30
 
@@ -134,20 +134,27 @@ def _head(requirement: Requirement | None, invariant: Invariant | None) -> Itera
 
 def _guards(name: str) -> Iterator[str]:
     """Yield the lines of the guards with a label, or, without any, those that exercise it."""
-    guards: list[str] = []
-    exercised: list[str] = []
+    guards, exercised = _labels(is_exercised=False), _labels(is_exercised=True)
+    yield from (f"  guard: {place}" for place in guards.get(name, ()))
+    yield from (f"  exercised: {place}" for place in exercised.get(name, ()) if name not in guards)
+
+
+@functools.cache
+def _labels(*, is_exercised: bool) -> dict[str, list[str]]:
+    """Return the lines of the contract that have a text among the arguments of a call, by text.
+
+    They are those of `exercises`, or those of all other calls and of lists of labels.
+    """
+    found: dict[str, list[str]] = {}
     for path, lines in _texts(GUARDS):
         for call in ast.walk(ast.parse("\n".join(lines))):
-            if isinstance(call, ast.Call | ast.Tuple):
-                parts = call.args if isinstance(call, ast.Call) else call.elts
-                is_exercise = isinstance(call, ast.Call) and "exercises" in ast.unparse(call.func)
-                (exercised if is_exercise else guards).extend(
-                    f"{path}:{part.lineno}"
-                    for part in parts
-                    if isinstance(part, ast.Constant) and part.value == name
-                )
-    yield from (f"  guard: {place}" for place in guards)
-    yield from (f"  exercised: {place}" for place in exercised if not guards)
+            if not isinstance(call, ast.Call | ast.Tuple):
+                continue
+            named = isinstance(call, ast.Call) and ast.unparse(call.func) == "exercises"
+            for part in call.args if isinstance(call, ast.Call) else call.elts:
+                if isinstance(part, ast.Constant) and named is is_exercised:
+                    found.setdefault(str(part.value), []).append(f"{path}:{part.lineno}")
+    return found
 
 
 def _of_model(binding: ByModel) -> Iterator[str]:

@@ -62,6 +62,11 @@ def test_a_guard_is_no_line_that_only_counts(told: dict[str, list[str]]) -> None
     assert "require(" in contract[int(last.rpartition(":")[2]) - 1]
 
 
+def test_a_guard_of_job_queues_is_found_too(told: dict[str, list[str]]) -> None:
+    [guard] = [line for line in told["lease-holds"] if line.startswith("  guard: ")]
+    assert guard.startswith("  guard: models/contract/jobs_guards.py:")
+
+
 def test_all_rules_and_promises_of_a_requirement_are_named(told: dict[str, list[str]]) -> None:
     kinds = Counter(line.partition(":")[0] for line in told["browser-never-rewound"])
     assert kinds["  promise"] == 2
