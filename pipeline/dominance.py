@@ -145,10 +145,12 @@ def greatest(early: Early) -> Ints:
     """Return the row of each group that represents it towards greater keys."""
     if early.key.size == 0:
         return np.empty(0, dtype=np.int64)
-    strength, _ = _strength(early)
-    order = np.lexsort((strength, early.group))
-    last = np.append(early.group[order][1:] != early.group[order][:-1], True)
-    return np.sort(order[last])
+    _, by_strength = _strength(early)
+    groups, number = dense(early.group)
+    row = np.empty(groups.size, dtype=np.int64)
+    # Of several rows of a group the last one, which is the greatest, stays.
+    row[number[by_strength]] = by_strength
+    return np.sort(row)
 
 
 def _strength(early: Early) -> tuple[Ints, Ints]:

@@ -43,7 +43,7 @@ from brokerproof.pipeline.intervals.table import (
     WAITED,
     with_columns,
 )
-from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, dense, joint, numbers
 from brokerproof.pipeline.rules.history_rules import HistoryRule
 from brokerproof.pipeline.rules.several_messages import (
     ABOUT_SEVERAL,
@@ -173,7 +173,8 @@ def _joined(table: pa.Table, columns: Columns) -> Iterator[pa.Table]:
 
     That is the early row that leaves last, with the begin of its stay.
     """
-    levels = np.unique(columns.level[(columns.flags & (FIRST | VIEW | QUERY)) == FIRST]).tolist()
+    is_first = (columns.flags & (FIRST | VIEW | QUERY)) == FIRST
+    levels = dense(columns.level[is_first])[0].tolist()
     for rule in {each.roles: each for each in IN_TURNS}.values():
         role = rule.roles[0] & ~WAITED
         below = [each - 1 for each in levels]
@@ -228,7 +229,7 @@ def _standing_for_all(columns: Columns, pairs: Pairs, rows: Ints) -> Ints:
 
 def _greatest_by_name(columns: Columns, early: Early, rows: Ints, group: Ints) -> Ints:
     """Return the early row of each group with the greatest value; the first name settles ties."""
-    groups, number = np.unique(group, return_inverse=True)
+    groups, number = dense(group)
     most = np.full(groups.size, np.iinfo(np.int64).min)
     np.maximum.at(most, number, early.value)
     equal = np.flatnonzero((early.value == most[number]) & (early.key < NEVER))

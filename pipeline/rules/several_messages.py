@@ -17,7 +17,7 @@ import pyarrow as pa
 from brokerproof.models.contract.history import Span, WaitingInterval
 from brokerproof.pipeline.dominance import Early, Late, overtaken, overtaken_by_a_chain
 from brokerproof.pipeline.intervals.table import GIVEN, TIMES
-from brokerproof.pipeline.names import NO_ROW, Ints, Marks, joint, numbers, ranks
+from brokerproof.pipeline.names import NO_ROW, Ints, Marks, dense, joint, numbers, ranks
 from brokerproof.pipeline.rules.history_rules import RULES, HistoryRule, Side
 from brokerproof.pipeline.rules.violations import none, violations
 
@@ -138,7 +138,7 @@ def pairs_of(
     by_priority = numbers(columns.table, "levels") > 0
     if late_levels is None:
         given = _GIVEN.has(columns.flags) & by_priority
-        late_levels = np.unique(columns.level[given]).tolist()
+        late_levels = dense(columns.level[given])[0].tolist()
     for level in late_levels:
         above, at = columns.level > level, columns.level == level
         yield Pairs(rule, early & above & by_priority, late & at & by_priority, group)
@@ -165,7 +165,7 @@ def judged(columns: Columns, pairs: Pairs) -> pa.Table:
         return none()
     # Names matter only for violations, to find the one witness among equals.
     late = late[which != NO_ROW]
-    early = early[np.isin(pairs.group[early], np.unique(pairs.group[late]))]
+    early = early[np.isin(pairs.group[early], dense(pairs.group[late])[0])]
     of_early = pairs.of_early(columns, early, ranked=True)
     which, since = _overtaken(pairs.rule, of_early, pairs.of_late(columns, late))
     return _told(columns, pairs.rule, late, early[which], of_early.value[which], since)
