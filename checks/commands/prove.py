@@ -43,6 +43,9 @@ class ModelVerdict(NamedTuple):
     outcomes: Counter[str]
 
 
+Z3_BYTES_MAX = 4 << 30
+"""The memory of a process that judges mutants: Z3 keeps some of each question."""
+
 BOUNDED_SIZE = 2
 """The size of each family in the search of runs of bounded length."""
 
@@ -144,7 +147,10 @@ def _spread(judge: Callable[[int], JudgedMutant], many: int) -> Iterator[JudgedM
     from brokerproof.models.language.prove.interruption import at_once  # noqa: PLC0415
 
     with at_once() if POSSIBLE and cores() > 1 else contextlib.nullcontext():
-        for found in in_order(lambda number, _: judge(number), many, cores(), lambda *_: None):
+        in_turn = in_order(
+            lambda number, _: judge(number), many, cores(), lambda *_: None, Z3_BYTES_MAX
+        )
+        for found in in_turn:
             if isinstance(found, Lost):
                 raise CannotRun(f"the process that judges mutant {found.task + 1} {found.how}")
             yield found

@@ -333,9 +333,16 @@ class WorkerPool(Generic[Result]):
 
 
 def in_order(
-    work: Callable[[int, Tell], Result], tasks: int, jobs: int, tell: Tell
+    work: Callable[[int, Tell], Result],
+    tasks: int,
+    jobs: int,
+    tell: Tell,
+    memory_max: int | None = None,
 ) -> Iterator[Result | Lost]:
-    """Yield the results of tasks in their order; without a second process, in this one."""
+    """Yield the results of tasks in their order; without a second process, in this one.
+
+    A process that holds more than half of `memory_max` bytes after a task is replaced.
+    """
     if min(jobs, tasks) < 2 or not POSSIBLE:
         for number in range(tasks):
             yield work(number, tell)
@@ -344,7 +351,7 @@ def in_order(
     def task(number: int, tell: Tell, _is_to_stop: Callable[[], bool]) -> Result:
         return work(number, tell)
 
-    with WorkerPool(task, tasks, jobs) as pool:
+    with WorkerPool(task, tasks, jobs, memory_max=memory_max) as pool:
         yield from pool.results(tell, lambda: True)
 
 

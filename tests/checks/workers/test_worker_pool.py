@@ -22,7 +22,7 @@ from brokerproof.checks.search.findings import ask_with_power
 from brokerproof.checks.subjects import Subject
 from brokerproof.checks.trace.moves import Move
 from brokerproof.checks.workers import watchdog, worker_pool
-from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool
+from brokerproof.checks.workers.worker_pool import Lost, Tell, WorkerPool, in_order
 from brokerproof.reference import make
 from brokerproof.spec.protocol.answers import Answer
 from brokerproof.spec.protocol.candidate import Candidate
@@ -329,3 +329,12 @@ def test_a_pool_that_ends_before_another_cleans_up_too(
             list(other.results(unheard, always))
             first.__exit__(None, None, None)
             assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.parametrize(("held", "processes"), [(40, 2), (60, 6)])
+def test_a_process_that_holds_much_after_a_task_is_replaced(
+    held: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pool, "memory_of", lambda of: 0 if of == "self" else held)
+    done = in_order(lambda *_: os.getpid(), 6, 2, lambda *_: None, memory_max=100)
+    assert len({*done}) == processes
