@@ -33,7 +33,7 @@ def invariant_lines(
     verdict = "SAYS NOTHING" if proof.says_nothing else verdict
     yield f"  {proof.name:<{width}}  {verdict}  {proof.seconds:.2f} s"
     if proof.says_nothing and progress is None:
-        yield "    it is true of every state, whatever the actions do"
+        yield "    it is true of every state, reached or not"
     elif proof.says_nothing:
         yield "    no state has its premise without its conclusion"
     if progress is not None:
@@ -241,26 +241,16 @@ def bounded_lines(found: Bounded) -> Iterator[str]:
 
 
 _OUTCOMES = {
-    "reachable": "a run breaks",
-    "induction": "induction is lost for",
-    "promise": "the ledger is broken:",
-    "refinement": "the refinement is lost for",
-    "requirement": "a requirement says otherwise:",
-    "label": "no more than its label is lost:",
-    "equivalent": "the same model",
-    "survivor": "survives:",
+    "reachable": ("a run breaks", "broken by a run"),
+    "induction": ("induction is lost for", "lose induction"),
+    "promise": ("the ledger is broken:", "break the ledger"),
+    "refinement": ("the refinement is lost for", "lose the refinement"),
+    "requirement": ("a requirement says otherwise:", "change a requirement"),
+    "label": ("no more than its label is lost:", "lose their label alone"),
+    "equivalent": ("the same model", "the same model"),
+    "survivor": ("survives:", "survive"),
 }
-
-_SUMMED = {
-    "reachable": "broken by a run",
-    "induction": "lose induction",
-    "promise": "break the ledger",
-    "refinement": "lose the refinement",
-    "requirement": "change a requirement",
-    "label": "lose their label alone",
-    "equivalent": "the same model",
-    "survivor": "survive",
-}
+"""What is said of a mutant by its outcome, and of all mutants with that outcome."""
 
 
 def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
@@ -271,14 +261,16 @@ def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
         steps = f", in {len(each.witness) - 1} steps" if each.outcome == "reachable" else ""
         if each.outcome == "survivor" and not each.by:
             by = "NO REASON IS KNOWN"
-        yield f"  {each.name:<{width}}  {_OUTCOMES[each.outcome]} {by}{steps}".rstrip()
+        yield f"  {each.name:<{width}}  {_OUTCOMES[each.outcome][0]} {by}{steps}".rstrip()
 
 
 def attack_lines(attack: Attack) -> Iterator[str]:
     """Yield a line for each mutant with its refutation, and then the totals."""
     yield from mutant_lines(attack.judged)
     counts = Counter[str](each.outcome for each in attack.judged)
-    sums = ", ".join(f"{counts[each]} {said}" for each, said in _SUMMED.items() if counts[each])
+    sums = ", ".join(
+        f"{counts[each]} {said}" for each, (_, said) in _OUTCOMES.items() if counts[each]
+    )
     yield f"  {len(attack.judged)} mutants: {sums}  {attack.seconds:.0f} s"
     for place, names in attack.different.items():
         yield f"  {place}: {len(names)} survive, {attack.expected(place)} explained"

@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """A size for each family, the range of the integers, and what is `fixed`.
+    """A size for each family, the range of the integers, and the fixed symbols and parameters.
 
     A rigid symbol that is not fixed is tried with all its values. A fixed one has one number for
     all indices, or a tuple with one for each of its cells. A fixed parameter of an action, such as
