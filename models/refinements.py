@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from brokerproof.models.activemq.cursor_queue_refines_contract import CURSOR_QUEUE_REFINES_CONTRACT
-from brokerproof.models.language.attack.mutation_testing import reasons_of
-from brokerproof.models.language.attack.outcomes import Refuter
+from brokerproof.models.catalogue import CATALOGUE
+from brokerproof.models.language.attack.mutation_testing import Subject, reasons_of
+from brokerproof.models.language.attack.shared_expressions import other_expressions
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.language.prove.refinement import Refinement
@@ -21,22 +22,41 @@ REFINEMENTS: dict[str, Refinement] = {
 }
 
 
-def attack_on(
-    model: type[Model], remembering: type[Model] | None
-) -> tuple[System, str, tuple[Refuter, ...], System | None]:
-    """Return what `attack` needs of a model: system, reasons, refinements and ledger.
+def attack_on(name: str) -> Subject:
+    """Return what `attack` needs of a listed model.
 
-    A model that refines another one is attacked with its history. A mutant of a model that others
-    refine is held against each of them.
+    A model that refines another one is attacked with its history, and as the largest model that the
+    refinement is about. A mutant of a model that others refine is held against each of them.
     """
-    ledger = trace(remembering) if remembering else None
+    model, remembering = CATALOGUE[name].model, CATALOGUE[name].ledger
+    attacked = _attacked(model)
+    system, traced = trace(attacked), attacked
+    refuters = [bind(each).broken_above for each in REFINEMENTS.values() if each.abstract is model]
     for each in REFINEMENTS.values():
-        if issubclass(each.concrete, model):
+        if each.concrete is attacked:
             bound = bind(each)
-            return bound.concrete, reasons_of(each.concrete), (bound.broken_by,), ledger
-    above = [each for each in REFINEMENTS.values() if each.abstract is model]
-    refuters = tuple(bind(each).broken_above for each in above)
-    return trace(model), reasons_of(model), refuters, ledger
+            system, traced = bound.concrete, each.remembering
+            refuters.append(bound.broken_by)
+    ledger = trace(remembering) if remembering else None
+    expressions = other_expressions(traced, system)
+    named = {each.name.split(": ")[1] for each in expressions}
+    listed = (_attacked(each.model) for each in CATALOGUE.values() if issubclass(model, each.model))
+    below = sorted({*listed} - {attacked}, key=lambda each: each.__name__)
+    return Subject(
+        system,
+        reasons_of(attacked),
+        tuple(refuters),
+        ledger,
+        expressions,
+        other_expressions(remembering, ledger, named) if remembering and ledger else (),
+        tuple(map(trace, below)),
+    )
+
+
+def _attacked(model: type[Model]) -> type[Model]:
+    """Return the model that is attacked for a listed one: it, or the refinement's larger one."""
+    larger = (each.concrete for each in REFINEMENTS.values() if issubclass(each.concrete, model))
+    return next(larger, model)
 
 
 def carried_by(system: System) -> dict[str, tuple[str, ...]]:

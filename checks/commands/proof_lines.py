@@ -248,14 +248,19 @@ _OUTCOMES = {
     "requirement": ("a requirement says otherwise:", "change a requirement"),
     "label": ("no more than its label is lost:", "lose their label alone"),
     "equivalent": ("the same model", "the same model"),
+    "stronger": ("allows less", "allow less"),
     "survivor": ("survives:", "survive"),
 }
 """What is said of a mutant by its outcome, and of all mutants with that outcome."""
 
 
+NAME_WIDTH = 80
+"""The characters of a mutant's name in a column; the few longer names stand out of it."""
+
+
 def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
     """Yield a line for each mutant with its refutation."""
-    width = max((len(each.name) for each in judged), default=0)
+    width = min(max((len(each.name) for each in judged), default=0), NAME_WIDTH)
     for each in judged:
         by = "; ".join(each.by)
         steps = f", in {len(each.witness) - 1} steps" if each.outcome == "reachable" else ""

@@ -262,16 +262,15 @@ def _attack(name: str, cache: Cache) -> bool:
     )
     from brokerproof.models.refinements import attack_on  # noqa: PLC0415
 
-    listed = CATALOGUE[name]
     judged: list[JudgedMutant] = []
-    given = attack_on(listed.model, listed.ledger)
+    subject = attack_on(name)
 
     def report(each: JudgedMutant) -> None:
         judged.append(each)
         _note(f"  {len(judged)} mutants, {each.name}")
 
     try:
-        found = cache.kept(Attack, f"attack-{name}", attack, *given, report=report, spread=_spread)
+        found = cache.kept(Attack, f"attack-{name}", attack, subject, report=report, spread=_spread)
     except KeyboardInterrupt:
         _show(proof_lines.mutant_lines(judged))
         raise

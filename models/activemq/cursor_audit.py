@@ -213,10 +213,17 @@ class CursorAudit(Model):
     def window_slides_no_further(self) -> Bool:
         """The window slides no further than it must: its last word is that of the index."""
         has_slid = exists(Word, lambda w: self.slid_for[w])
-        return implies(has_slid, self.has_begun()) & forall(
-            Word,
-            Word,
-            lambda v, w: implies(self.starts[v] & self.slid_for[w], self.is_start_for(v, w)),
+
+        def slid(v: Word, w: Word) -> Bool:
+            return self.starts[v] & self.slid_for[w]
+
+        return (
+            implies(has_slid, self.has_begun())
+            & forall(Word, Word, lambda v, w: implies(slid(v, w), self.reaches[v, w]))
+            & forall(
+                *(Word, Word, Word),
+                lambda u, v, w: implies(slid(v, w) & self.earlier(u, v), ~self.reaches[u, w]),
+            )
         )
 
     @invariant(GROWS)

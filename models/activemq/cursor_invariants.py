@@ -108,7 +108,10 @@ class CursorInvariants(CursorState):
         return forall(
             Message,
             lambda m: (
-                implies(self.is_position(m), self.stored[m])
+                implies(
+                    self.behind[m] & ~self.stored[m],
+                    exists(Message, lambda n: self.behind[n] & self.before(m, n)),
+                )
                 & implies(self.read_last[m], self.stored[m] & self.behind[m])
             ),
         ) & forall(

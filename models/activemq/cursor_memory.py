@@ -254,10 +254,12 @@ class CursorMemory(Model):
 
 CursorMemory.equivalent_mutants = """
 A wake-up or a look that is not needed takes no message that does not fit.
-    give_up: guard 1, asked*2; leave: asked*2; begin: guard 1*3, woken*2; take: guard 1;
+    give_up: guard 1, asked*2; leave: asked*2; begin: guard 1, woken*2; take: guard 1;
     end: guard 1; initially: asked*2, woken*2, takes*2
 A publish that is parked while the queue takes is still parked at the end, or is taken.
     end: asked
 A publish that is not refused now is taken later: it may be refused at any time.
     give_up: parked
+A publish is parked though it would fit: no promise says how much memory is used.
+    shared: fits*2
 """

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from brokerproof.models.activemq.cursor_room import (
-    WITH_ROOM,
     Channel,
     Consumer,
     CursorRoom,
@@ -338,22 +337,24 @@ class CursorProgress(CursorRoom):
         return self.woken, (self.makes == Pass.READS) | returned
 
 
-CursorProgress.equivalent_mutants = (
-    WITH_ROOM
-    + """
+CursorProgress.equivalent_mutants = """
+A cache that ends early, or does not begin again, costs only reads of the store.
+    shared: all_are_paged*2
 A look finds nothing if no message is pending.
-    pass_over: guard 1
+    read: guard 1; pass_over: guard 1; shared: is_empty
+Only the contract says which consumers take messages, and until when.
+    attach: guard 1; cancel: guard 1
 A message without room waits for it, and free room wakes the queue.
     send_past_cache: woken
 A pass that is not needed, or goes on longer, finds nothing to do.
-    begin: guard 1*2, woken*2; end_reading: woken; end: makes; initially: makes*3, woken*2
+    begin: guard 1, woken*2; end_reading: woken; end: makes; initially: makes*3, woken*2;
+    shared: finds_more
 A message that arrives during a read is found before the read ends.
     end_reading: woken
-A step that is taken outside a pass need not be taken in one.
-    pass_over: guard 1*3; page_in: guard 1; give: guard 1
 A consumer that comes or goes during a pass makes it longer.
-    attach: guard 2; cancel: guard 2; close: guard 1
+    cancel: guard 2; close: guard 1
 More messages are read at a time.
-    read: counted
+    read: counted; pass_over: guard 1*2
+The audit knows no unread message, so a read asks it in vain.
+    shared: is_duplicate
 """
-)

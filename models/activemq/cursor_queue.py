@@ -154,9 +154,9 @@ class CursorQueue(CursorStore):
 
 CursorQueue.equivalent_mutants = """
 A read may start anywhere: it leaves messages that are in memory there.
-    send_past_cache: behind; send_past_nothing: guard 1, guard 2*4, behind; pass_over: guard 1;
-    read: read_last; acknowledge: behind, read_last*2; hand: behind, read_last*2;
-    get_for_good: behind, read_last*2
+    send_past_cache: behind; send_past_nothing: guard 1, guard 2*5, behind;
+    pass_over: guard 1*2; read: read_last; acknowledge: behind, read_last*2; hand: behind,
+    read_last*2; get_for_good: behind, read_last*2
 A message of the batch that is read again takes room twice, which `cursor-room` counts.
     read: guard 1
 Only the model of passes, `cursor-progress`, requires the cursor to go on.

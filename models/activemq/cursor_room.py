@@ -179,30 +179,15 @@ class CursorRoom(CursorPageIn):
         return self.in_batch + self.in_pages <= self.capacity
 
 
-WITH_ROOM = """
+CursorRoom.equivalent_mutants = """
 A read may start anywhere: it leaves messages that are in memory there.
-    send_past_cache: behind; send_past_nothing: guard 2, guard 3*4, behind; pass_over: guard 2;
-    read: read_last; acknowledge: behind, read_last*2
+    send_past_nothing: guard 2, guard 3*5; pass_over: guard 2*2
 A cache that ends early, or does not begin again, costs only reads of the store.
-    send_past_cache: guard 1*2; send_past_nothing: guard 1*2; cache_again: caches*2
+    send_past_cache: guard 1*2; send_past_nothing: guard 1*2
 A look finds nothing if no message is pending.
     read: guard 1*2; pass_over: guard 1*2
 Only the contract says which consumers take messages, and until when.
-    attach: guard 1, takes; cancel: guard 1, takes
-A consumer that has left holds nothing, and is given nothing because it takes nothing.
-    close: attached*2
+    attach: guard 1
 An unloaded content takes no room, so it gives none back.
     unload: guard 1
-The queue may come to this state later, or no message can arrive in it.
-    initially: attached*2, caches*2, below
 """
-"""The reasons of all models that count room."""
-CursorRoom.equivalent_mutants = (
-    WITH_ROOM
-    + """
-The queue may come to this state later, or no message can arrive in it.
-    initially: spent
-Only the model of passes, `cursor-progress`, requires the cursor to go on.
-    pass_over: behind; attach: takes
-"""
-)

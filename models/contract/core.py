@@ -440,7 +440,7 @@ Only the rows of browsers are read in `excused`.
 A browser is owed the same whether or not it has begun to use its window.
     browse: served
 The gate asks this to know when to stop waiting; it is no step of a broker.
-    rest: guard 1*10
+    rest: guard 1*12
 The theorems on histories need it, and `test_bindings` compares it with the gate's facts.
     publish: guard 2; axiom order-is-by-level: dropped
 """

@@ -434,7 +434,7 @@ class WholeContract(WholeContractGuards):
 
 WholeContract.equivalent_mutants = """
 The gate takes this step itself, and only where the guard allows it: no broker is judged.
-    consume: guard 3; cancel: guard 1; settle_again: guard 1; set_pool: guard 1*2;
+    consume: guard 3; cancel: guard 1; set_pool: guard 1*2;
     drop_in_a_crash: guard 1; delete: guard 1; advance: guard 2*2
 The gate asks this to know when to stop waiting; it is no step of a broker.
     rest: guard 1, guard 2, guard 3*3, guard 4*32
@@ -455,12 +455,10 @@ Only an invariant reads whether a window was lowered, and it asks less if it was
     consume: lowered; set_credit: lowered*3; initially: lowered
 A window is read only once it is set, and setting it sets all of it.
     initially: pool
-A browser is owed the same whether or not it has begun to use its window.
-    browse: served
 No proved algorithm has both a crash and windows of channels.
     crash: in_pool*2, bytes_in_pool*2; crash_at_work: in_pool*2, bytes_in_pool*2
 A message that a second crash does not find is settled or gone, so it cannot be lost any more.
     crash: restarted; crash_at_work: restarted
 It decides which requirement a lost or missed message breaks, not whether it breaks one.
-    purge: spared*2; initially: served
+    purge: spared*2
 """

@@ -162,31 +162,33 @@ PairedPointer.equivalent_mutants = f"""
     find_it_gone: opening*3; taken_by_another: status*4; dequeue: status*2; choose: seeking*3;
     give_up: seeking*2; skip: seeking*4; find: seeking*4; acquire: status, seeking*7;
     read: seeking*6, seeker_is_current*2; move: rewound*2, opener_is_current*2;
-    come_too_late: seeking*8; set: rewound*2, seeking*3, opener_is_current*2; leave: seeking*4;
-    read_as_opener: opening*3, opener_is_current; lower: released, opening*3;
-    come_too_late_to_lower: opening*3;
-    initially: status*5, seeking*3, opening*2
+    come_too_late: seeking*8; set: rewound*2, seeking*3, opener_is_current*2;
+    leave: seeking*4; read_as_opener: opening*3, opener_is_current; lower: released,
+    opening*3; come_too_late_to_lower: opening*3; initially: status*5, seeking*3, opening*2
 This model does not say which consumer holds an entry; `entry-states` does.
-    append: status; give_back: guard 2; taken_by_another: guard 1; dequeue: guard 1;
-    acquire: guard 2
+    append: status; give_back: guard 2*2; taken_by_another: guard 1*2; dequeue: guard 1*2;
+    acquire: guard 2*2
 An acquired entry may be passed, since its return moves the place back.
-    choose: guard 2; set: guard 3
+    choose: guard 2*3; set: guard 3*3
 A place may lie further back than it need: the next search passes the same entries again.
-    choose: guard 2*2; set: guard 3*2, guard 4, rewound, released; leave: guard 2*9;
+    choose: guard 2*3; set: guard 3*3, guard 4*2, rewound, released; leave: guard 2*16;
     initially: rewound*2, knows*2
 A search may end, or go on from another step: its next swap succeeds only with the current pair.
-    choose: guard 1; give_up: guard 1, seeking; find: guard 2; miss: guard 1, guard 2, seeking*6;
-    move: seeking*5; come_too_late: guard 2, seeking*3; set: seeking*5; leave: guard 1, seeking*4
+    choose: guard 1*2; give_up: guard 1*2, seeking; find: guard 2*2, guard 1; miss: guard 1*2,
+    guard 2*2, seeking*6; move: seeking*5; come_too_late: guard 2, seeking*3; set: seeking*5;
+    leave: guard 1*2, seeking*4; skip: guard 1; read: guard 1
 A seeker whose pair has been replaced changes nothing.
     read: seen, knows, known
 An opener that finds its entry gone may end at any step.
-    find_it_gone: guard 1
+    find_it_gone: guard 1*2
 An opener may lower the place from any pair, since the earlier entry stays, or read the pair again.
-    insert: opening; give_back: opening; read_as_opener: guard 1, opener_is_current;
-    lower: guard 1, guard 2, opener_is_current*2; come_too_late_to_lower: guard 1, guard 2;
-    initially: opening, opener_is_current*2
+    insert: opening; give_back: opening; read_as_opener: guard 1*2, opener_is_current;
+    lower: guard 1*2, guard 2, opener_is_current*2; come_too_late_to_lower: guard 1*2,
+    guard 2; initially: opening, opener_is_current*2
 The first pair is the one that all threads would read.
     initially: seeker_is_current*2
 Every entry but the head arrives, behind the others or with an opener.
     axiom head-first: dropped
+An opener may begin for an entry that is available already: the place only goes back.
+    insert: guard 2
 """

@@ -444,20 +444,18 @@ class PagingIndex(Model):
 
 
 PagingIndex.equivalent_mutants = """
-A flushed segment has nothing in memory: a second flush appends or deletes nothing.
-    append: guard 1; delete: guard 1
-A segment that was never written to has no file to be deleted.
-    delete: guard 1*3
 An acknowledged message has nothing to be read: all of its records may be there, or none.
-    append: filed*2; recover: in_ram*4; reach: filed
+    append: filed*2; recover: in_ram*6; reach: filed*3; shared: left_of*6
 A stopped broker has nothing to lose.
-    crash: guard 1
+    crash: guard 1*2
 Records may reach a file early: recovery still takes them from the journal.
     crash_in_append: guard 1*3, guard 2*9, torn
 No record is on its way to the disk, so nothing changes.
-    reach: guard 1*2
+    reach: guard 1*3
 The last record of an interrupted append, or all that are left, need not reach the disk.
-    reach: filed*4, torn*4
+    reach: filed*7, torn*5
 A flush or a recovery that is under way at first finds nothing to do.
     initially: flushed*2, phase*3
+No message has these records in journal and file: of `recover` alone, the change is none.
+    shared: left_of*10, read
 """

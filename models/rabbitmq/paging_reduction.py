@@ -465,8 +465,6 @@ The report of the last call stays true when a message leaves.
     go: worked, is_done; settle: worked, is_done; settle_paged: worked, is_done
 Either kind of content may leave first.
     begin: call*4
-The call looks at one kind once more, and nothing of it is left to do.
-    end_pending: call*4; end_queued: call*4
 Another content or position leaves instead, and no more of them leave.
     page_q1: guard 1*2; page_q4: guard 1*2, guard 2; push_q2: guard 1
 A call that is under way at first finds nothing to do.

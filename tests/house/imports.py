@@ -38,8 +38,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "contract projections",
         "qpid",
         "activemq rabbitmq",
-        "refinements",
         "catalogue",
+        "refinements",
     ),
     "reference": (
         "shared",

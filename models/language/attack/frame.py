@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import z3
 
+from brokerproof.models.language.attack.lost_statements import Lost
 from brokerproof.models.language.attack.mutants import OtherStart, WithoutAxiom
 from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.attack.progress import Held, judged_in_the_end
@@ -53,12 +54,7 @@ def judged_frame(
     if isinstance(mutant, WithoutAxiom):
         for action in changed.actions:
             if names := _broken_by(changed, action):
-                run = reached(changed)
-                return (
-                    lost_to(mutant.name, run)
-                    if run
-                    else JudgedMutant(mutant.name, "induction", names)
-                )
+                return refuted(mutant.name, changed, (names, ()))
     if _is_the_same(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
     if broken := lost_by(refuters, changed):
@@ -66,6 +62,12 @@ def judged_frame(
     if isinstance(mutant, OtherStart) and (labels := side_by_side(system, changed)):
         return JudgedMutant(mutant.name, "requirement", labels)
     return judged_in_the_end(mutant.name, changed, where)
+
+
+def refuted(name: str, changed: System, lost: Lost) -> JudgedMutant:
+    """Return a mutant that a run refutes or, if none is found, the step that breaks a statement."""
+    found = reached(changed)
+    return lost_to(name, found) if found else JudgedMutant(name, "induction", *lost)
 
 
 def lost_to(name: str, violation: Violation) -> JudgedMutant:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.core.model import Action, Guard, Statement, System
 from brokerproof.models.language.core.rewriting import Function, rebuild
@@ -44,19 +44,25 @@ Direction: TypeAlias = Literal["weaker", "stronger", "any"]
 
 
 class Variant(NamedTuple):
-    """A term with one part changed, and a description of the change."""
+    """A term with one part changed, a description of the change, and that part as it was.
+
+    `is_other` says that the change has no direction: another comparand, or the opposite order.
+    """
 
     change: str
     term: Term
+    part: Term
+    is_other: bool = False
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """An action changed in one place; `guard` is the label of the changed guard, if it has one."""
+    """An action changed in one place; `guard` is the label of the weaker guard, if it has one."""
 
     name: str
     original: Action
     action: Action
+    part: Term = TRUE
     guard: str = ""
 
     def within(self, system: System) -> System:
@@ -72,6 +78,7 @@ class OtherStart:
     name: str
     symbol: Symbol
     function: Function
+    part: Term
 
     def within(self, system: System) -> System:
         """Return the system with this initial value."""
@@ -85,19 +92,50 @@ class WithoutAxiom:
     name: str
     axiom: Statement
 
+    @property
+    def part(self) -> Term:
+        """What it assumes."""
+        return self.axiom.term
+
     def within(self, system: System) -> System:
         """Return the system without this axiom."""
         axioms = tuple(axiom for axiom in system.axioms if axiom is not self.axiom)
         return dataclasses.replace(system, axioms=axioms)
 
 
-AnyMutant: TypeAlias = Mutant | OtherStart | WithoutAxiom
+@dataclass(frozen=True)
+class OtherExpression:
+    """A named expression with another meaning, wherever it stands: `changed` is the whole system.
+
+    `apart` says that the two expressions differ.
+    """
+
+    name: str
+    part: Term
+    apart: Bool
+    changed: System
+
+    def within(self, _: System) -> System:
+        """Return the system with this expression."""
+        return self.changed
 
 
-def mutants(system: System) -> Iterator[AnyMutant]:
-    """Yield every mutant of a system, except those whose terms are unchanged."""
+AnyMutant: TypeAlias = Mutant | OtherStart | WithoutAxiom | OtherExpression
+AMutant = TypeVar("AMutant", bound=AnyMutant)
+
+
+def mutants(system: System) -> Iterator[Mutant | OtherStart | WithoutAxiom]:
+    """Yield every mutant of a system, except those whose terms are unchanged.
+
+    Those of named expressions are in `shared_expressions`.
+    """
+    return with_numbers(_named(system))
+
+
+def with_numbers(found: Iterable[AMutant]) -> Iterator[AMutant]:
+    """Yield the mutants with a number at the end of each name that occurs again."""
     taken: Counter[str] = Counter()
-    for mutant in _named(system):
+    for mutant in found:
         taken[mutant.name] += 1
         if taken[mutant.name] > 1:
             name = f"{mutant.name} ({taken[mutant.name]})"
@@ -105,7 +143,7 @@ def mutants(system: System) -> Iterator[AnyMutant]:
         yield mutant
 
 
-def _named(system: System) -> Iterator[AnyMutant]:
+def _named(system: System) -> Iterator[Mutant | OtherStart | WithoutAxiom]:
     for action in system.actions:
         yield from _of_guards(action)
         yield from _of_updates(action)
@@ -118,34 +156,38 @@ def _named(system: System) -> Iterator[AnyMutant]:
 def _of_a_start(symbol: Symbol, function: Function) -> Iterator[OtherStart]:
     if not _is_the_old(symbol, function, function.body):
         anything = Function(function.parameters, read(symbol, function.parameters))
-        yield OtherStart(f"initially: {symbol}: anything", symbol, anything)
-    for change, term in variants(function.body, "any"):
-        if term is not function.body:
-            other = Function(function.parameters, term)
-            yield OtherStart(f"initially: {symbol}: {change}", symbol, other)
+        yield OtherStart(f"initially: {symbol}: anything", symbol, anything, function.body)
+    for each in variants(function.body, "any"):
+        if each.term is not function.body:
+            other = Function(function.parameters, each.term)
+            yield OtherStart(f"initially: {symbol}: {each.change}", symbol, other, each.part)
 
 
 def _of_guards(action: Action) -> Iterator[Mutant]:
     for place, guard in enumerate(action.guards):
         called = guard.label or f"guard {place + 1}"
-        for change, term in (Variant("dropped", TRUE), *variants(guard.term, "weaker")):
+        for each in (Variant("dropped", TRUE, guard.term), *variants(guard.term, "weaker")):
             guards = list(action.guards)
-            guards[place] = Guard(guard.label, cast("Bool", term))
+            guards[place] = Guard(guard.label, cast("Bool", each.term))
             changed = dataclasses.replace(action, guards=tuple(guards))
             if changed.guard is not action.guard:
-                yield Mutant(f"{action.name}: {called}: {change}", action, changed, guard.label)
+                name = f"{action.name}: {called}: {each.change}"
+                label = "" if each.is_other else guard.label
+                yield Mutant(name, action, changed, each.part, label)
 
 
 def _of_updates(action: Action) -> Iterator[Mutant]:
     for symbol, function in action.updates.items():
         without = {s: f for s, f in action.updates.items() if s is not symbol}
         changed = dataclasses.replace(action, updates=without)
-        yield Mutant(f"{action.name}: {symbol}: stays as it was", action, changed)
-        for change, term in variants(function.body, "any"):
-            if term is not function.body and not _is_the_old(symbol, function, term):
-                updates = action.updates | {symbol: Function(function.parameters, term)}
+        name = f"{action.name}: {symbol}: stays as it was"
+        yield Mutant(name, action, changed, function.body)
+        for each in variants(function.body, "any"):
+            if each.term is not function.body and not _is_the_old(symbol, function, each.term):
+                updates = action.updates | {symbol: Function(function.parameters, each.term)}
                 changed = dataclasses.replace(action, updates=updates)
-                yield Mutant(f"{action.name}: {symbol}: {change}", action, changed)
+                name = f"{action.name}: {symbol}: {each.change}"
+                yield Mutant(name, action, changed, each.part)
 
 
 def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
@@ -162,11 +204,9 @@ def variants(term: Term, direction: Direction) -> Iterator[Variant]:
     for place, arg in enumerate(term.args):
         if term.op == "ite" and place == 0 and direction != "any":
             continue
-        for change, changed in variants(
-            arg, _opposite(direction) if term.op == "not" else direction
-        ):
-            args = (*term.args[:place], changed, *term.args[place + 1 :])
-            yield Variant(change, rebuild(term, args))
+        for each in variants(arg, _opposite(direction) if term.op == "not" else direction):
+            args = (*term.args[:place], each.term, *term.args[place + 1 :])
+            yield each._replace(term=rebuild(term, args))
 
 
 def _opposite(direction: Direction) -> Direction:
@@ -182,27 +222,43 @@ def _here(term: Term, direction: Direction) -> Iterator[Variant]:
             parts = cast("tuple[Bool, ...]", term.args)
             for place, part in enumerate(parts):
                 rest = join((*parts[:place], *parts[place + 1 :]))
-                yield Variant(f"without {short(part)}", rest)
+                yield Variant(f"without {short(part)}", rest, term)
         case "less":
             left, right = cast("tuple[Int, Int]", term.args)
             if grows:
-                yield Variant(f"{show(left)} <= {show(right)}", negation(less(right, left)))
+                yield Variant(f"{show(left)} <= {show(right)}", negation(less(right, left)), term)
             if shrinks:
                 after = add(left, integer(1))
-                yield Variant(f"{show(after)} < {show(right)}", less(after, right))
-        case "read" if cast("Symbol", term.payload).is_order and grows:
-            yield Variant(
-                f"{short(term)} or equal", disjunction((equal(*term.args), cast("Bool", term)))
-            )
+                yield Variant(f"{show(after)} < {show(right)}", less(after, right), term)
+        case "read" if cast("Symbol", term.payload).is_order:
+            if grows:
+                either = disjunction((equal(*term.args), cast("Bool", term)))
+                yield Variant(f"{short(term)} or equal", either, term)
+            turned = read(cast("Symbol", term.payload), term.args[::-1])
+            yield Variant(f"{short(turned)} instead", turned, term, is_other=True)
+        case "equal":
+            for other in _other_comparands(*term.args):
+                yield Variant(
+                    f"{short(other)} instead of {short(term)}", other, term, is_other=True
+                )
         case "ite" if direction == "any":
             test, then, otherwise = term.args
-            yield Variant(f"{show(then)} always, not only if {short(test)}", then)
-            yield Variant(f"{show(otherwise)} even if {short(test)}", otherwise)
+            yield Variant(f"{show(then)} always, not only if {short(test)}", then, term)
+            yield Variant(f"{show(otherwise)} even if {short(test)}", otherwise, term)
         case "add" | "subtract":
-            yield Variant(f"{show(term)} without {show(term.args[1])}", term.args[0])
+            yield Variant(f"{show(term)} without {show(term.args[1])}", term.args[0], term)
         case "constant" if direction == "any":
             for other in _other_values(term):
-                yield Variant(f"{show(other)} instead of {show(term)}", other)
+                yield Variant(f"{show(other)} instead of {show(term)}", other, term)
+
+
+def _other_comparands(left: Term, right: Term) -> Iterator[Term]:
+    """Yield the equation with the next value of the enumeration, or the next number."""
+    if isinstance(right, Int):
+        yield equal(left, add(right, integer(1)))
+    elif isinstance(left, Enumeration) and is_constant(left):
+        following = (cast("int", left.payload) + 1) % len(left.values)
+        yield equal(constant(type(left), following), right)
 
 
 def _other_values(term: Term) -> list[Term]:

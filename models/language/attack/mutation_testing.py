@@ -4,8 +4,9 @@ Owns the outcome of each mutant (`mutants` makes them), not its printing. In thi
 refuted by a broken invariant or counter (*reachable*, or by a single step *induction*), is
 *equivalent*, fails a *refinement*, changes a labelled guard of the next step (*requirement*), or
 breaks a leads-to property (`progress`). A weaker labelled guard breaks an invariant of the model's
-ledger that states its requirement (*promise*), or nothing but its own *label*. Any other mutant
-survives: no statement covers that part. Initial values and axioms are in `frame`.
+ledger that states its requirement (*promise*), or nothing but its own *label*. Another guard that
+allows no step that the model does not allow is *stronger*, which breaks no invariant. Any other
+mutant survives: no statement covers that part. Initial values and axioms are in `frame`.
 
 A ledger is the same model with more state, which remembers what happened. It has the model's
 guards, so a mutant has the same name there.
@@ -20,42 +21,44 @@ import dataclasses
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import z3
 
-from brokerproof.models.language.attack.frame import broken_at_the_start, judged_frame
-from brokerproof.models.language.attack.mutants import AnyMutant, Mutant, OtherStart, mutants
+from brokerproof.models.language.attack.frame import broken_at_the_start, judged_frame, refuted
+from brokerproof.models.language.attack.lost_statements import lost_by_step
+from brokerproof.models.language.attack.mutants import (
+    AnyMutant,
+    Mutant,
+    OtherExpression,
+    OtherStart,
+    mutants,
+)
 from brokerproof.models.language.attack.outcomes import SIZES, JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.attack.progress import Held, held, judged_in_the_end
+from brokerproof.models.language.attack.shared_expressions import judged_expression
 from brokerproof.models.language.core.model import Action, Model, ModelError, System
 from brokerproof.models.language.core.rewriting import symbols_read
 from brokerproof.models.language.core.scope import families
-from brokerproof.models.language.core.systems import Ghost, Statement
-from brokerproof.models.language.core.terms import Bool, Sort, disjunction, negation
-from brokerproof.models.language.core.traces import Step
-from brokerproof.models.language.explore.reaching import reached
+from brokerproof.models.language.core.terms import Bool, disjunction
+from brokerproof.models.language.prove.cache import canonical
 from brokerproof.models.language.prove.commutation import renamed
-from brokerproof.models.language.prove.counting import called, moves_wrongly
 from brokerproof.models.language.prove.prover import initial_state_exists, prove_invariant
 from brokerproof.models.language.prove.witness import Question
 from brokerproof.models.language.prove.z3_queries import (
-    STEPS_FEW,
     STEPS_FIRST,
     after,
     asked,
     assumed,
     made_different,
-    named,
-    small_sizes,
-    taken,
 )
 
 __all__ = [
     "Attack",
     "JudgedMutant",
+    "Subject",
     "attack",
     "explained",
     "is_equivalent",
@@ -128,16 +131,45 @@ def explained(reasons: str) -> Explained:
     return found
 
 
+@dataclass(frozen=True)
+class Subject:
+    """A model to attack, and all that may refute a mutant of it.
+
+    `reasons` say by place why surviving mutants are equivalent. `expressions` are the mutants of
+    the model's named expressions, `in_ledger` the same ones of its ledger. Mutants that a system
+    `below` has too are judged there.
+    """
+
+    system: System
+    reasons: str = ""
+    refuters: tuple[Refuter, ...] = ()
+    ledger: System | None = None
+    expressions: tuple[OtherExpression, ...] = ()
+    in_ledger: tuple[OtherExpression, ...] = ()
+    below: tuple[System, ...] = ()
+
+    def mutants(self) -> tuple[AnyMutant, ...]:
+        """Return the mutants that are judged with this model."""
+        known: dict[str, list[AnyMutant]] = {}
+        for system in self.below:
+            for each in mutants(system):
+                known.setdefault(each.name, []).append(each)
+        own = (
+            mutant
+            for mutant in mutants(self.system)
+            if all(canonical(mutant.part) != canonical(e.part) for e in known.get(mutant.name, ()))
+        )
+        return (*own, *self.expressions)
+
+
 def attack(
-    system: System,
-    reasons: str = "",
-    refuters: Sequence[Refuter] = (),
-    ledger: System | None = None,
+    subject: Subject,
     report: Callable[[JudgedMutant], None] | None = None,
     spread: Spread = _one_by_one,
 ) -> Attack:
-    """Judge every mutant; `reasons` say by place why surviving mutants are equivalent."""
-    started, expected = time.perf_counter(), explained(reasons)
+    """Judge every mutant of a model; raises `ModelError` if the model is not proved as it is."""
+    started, expected = time.perf_counter(), explained(subject.reasons)
+    system, refuters, ledger = subject.system, subject.refuters, subject.ledger
     if initial_state_exists(system).outcome == "never":
         raise ModelError(f"{system.name} has no initial state: there is nothing to attack")
     unproved = [s.name for s in system.invariants if prove_invariant(system, s).outcome != "proved"]
@@ -147,11 +179,12 @@ def attack(
             "mutant cannot lose what there is not"
         )
     where = held(system)
-    remembered = {each.name: each for each in mutants(ledger)} if ledger else {}
+    in_ledger = (*mutants(ledger), *subject.in_ledger) if ledger else ()
+    remembered = {each.name: each for each in in_ledger}
     weaker = {n: each for n, each in remembered.items() if isinstance(each, Mutant) and each.guard}
     if ledger and (unlike := weaker_guards(system).keys() ^ weaker.keys()):
         raise ModelError(f"{ledger.name} has other guards than {system.name}: {min(unlike)}")
-    changed = tuple(mutants(system))
+    changed = subject.mutants()
 
     def judge(number: int) -> JudgedMutant:
         mutant = changed[number]
@@ -159,10 +192,18 @@ def attack(
             found = _judged_guard(system, mutant, ledger, weaker.get(mutant.name))
         elif isinstance(mutant, Mutant):
             found = _judged(system, mutant, refuters, where)
+        elif isinstance(mutant, OtherExpression):
+            found = judged_expression(system, mutant, refuters, where)
         else:
             found = judged_frame(system, mutant, refuters, where)
         if found.outcome == "survivor" and ledger and mutant.name in remembered:
             found = _judged_by(ledger, remembered[mutant.name], system) or found
+        if (
+            found.outcome == "survivor"
+            and isinstance(mutant, Mutant)
+            and is_stronger(system, mutant)
+        ):
+            found = JudgedMutant(mutant.name, "stronger")
         if found.outcome == "survivor":
             found = dataclasses.replace(found, by=tuple(expected.get(found.place, ())))
         return found
@@ -189,7 +230,7 @@ def _judged(
         return JudgedMutant(mutant.name, "refinement", broken)
     if labels := tuple(sorted(_changed_labels(system, mutant))):
         return JudgedMutant(mutant.name, "requirement", labels)
-    return judged_in_the_end(mutant.name, mutant.within(system), where)
+    return judged_in_the_end(mutant.name, mutant.within(system), where, {mutant.action.name})
 
 
 def _judged_guard(
@@ -205,20 +246,23 @@ def _judged_guard(
 def _judged_by(ledger: System, same: AnyMutant, system: System) -> JudgedMutant | None:
     """Return the mutant as refuted by an invariant that only the ledger has, if it is."""
     own = {each.name for each in system.invariants}
-    promises = [each for each in ledger.invariants if each.name not in own]
-    lost = _lost(ledger, same.action, promises) if isinstance(same, Mutant) else None
-    if isinstance(same, OtherStart) and (wrong := broken_at_the_start(same.within(ledger))):
+    changed = same.within(ledger)
+    promises = [each for each in changed.invariants if each.name not in own]
+    lost = None
+    if isinstance(same, Mutant):
+        lost = lost_by_step(ledger, same.action, promises)
+    elif isinstance(same, OtherExpression):
+        each = (lost_by_step(changed, action, promises) for action in changed.actions)
+        lost = next(filter(None, each), None)
+    elif isinstance(same, OtherStart) and (wrong := broken_at_the_start(changed)):
         lost = (wrong.invariant,), wrong.trace
     return JudgedMutant(same.name, "promise", *lost) if lost else None
 
 
 def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | None:
-    lost = _lost(system, mutant.action, system.invariants)
+    lost = lost_by_step(system, mutant.action, system.invariants)
     if lost:
-        run = reached(mutant.within(system))
-        if run:
-            return JudgedMutant(mutant.name, "reachable", (run.invariant,), run.trace)
-        return JudgedMutant(mutant.name, "induction", *lost)
+        return refuted(mutant.name, mutant.within(system), lost)
     if is_equivalent(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
     return None
@@ -227,71 +271,8 @@ def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | Non
 def promises_lost(ledger: System, mutant: Mutant) -> tuple[str, ...]:
     """Return the invariants that state the requirement of a guard, and that the mutant breaks."""
     promises = [each for each in ledger.invariants if mutant.guard in each.states]
-    lost = [(each.name, _lost(ledger, mutant.action, [each])) for each in promises]
+    lost = [(each.name, lost_by_step(ledger, mutant.action, [each])) for each in promises]
     return tuple(name for name, found in lost if found and name in found[0])
-
-
-Lost: TypeAlias = tuple[tuple[str, ...], tuple[Step, ...]]
-"""The statements that an action breaks, with a state and the step if they are known."""
-
-
-def _lost(system: System, action: Action, statements: Iterable[Statement]) -> Lost | None:
-    """Return one of the invariants, or a counter, that the action does not keep.
-
-    Small scopes come first, because Z3 decides there, and again in other sizes if the general proof
-    fails. A statement that is neither proved nor refuted counts as kept: no mutant is refuted by a
-    timeout.
-    """
-    changed = Mutant("", system.action(action.name), action).within(system)
-    broken: dict[Statement | Ghost, Bool] = {
-        statement: negation(after(statement.term, action.updates))
-        for statement in statements
-        if action.updates.keys() & symbols_read(statement.term)
-    }
-    broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
-    alike = [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
-    for sizes in alike:
-        if found := _refuted(changed, action, broken, sizes):
-            return found
-    unproved = {}
-    for stated, formula in broken.items():
-        few = named(system, stated)
-        verdict = asked(changed, [*few, *taken(action), formula], STEPS_FIRST)[0] if few else None
-        if verdict != z3.unsat:
-            everything = [*assumed(system), *taken(action), formula]
-            verdict, _ = asked(changed, everything, STEPS_FIRST)
-        if verdict == z3.sat:
-            return (_called(stated),), ()
-        if verdict == z3.unknown:
-            unproved[stated] = formula
-    for sizes in small_sizes(system) if unproved else ():
-        if sizes not in alike and (found := _refuted(changed, action, unproved, sizes)):
-            return found
-    return None
-
-
-def _refuted(
-    changed: System,
-    action: Action,
-    broken: Mapping[Statement | Ghost, Bool],
-    sizes: dict[Sort, int],
-) -> Lost | None:
-    """Return a broken invariant, otherwise a broken counter, in a scope of these sizes."""
-    premises = [*assumed(changed), *taken(action)]
-    statements = [formula for stated, formula in broken.items() if isinstance(stated, Statement)]
-    question = Question(changed, sizes, action)
-    if question.asked([*premises, disjunction(statements)], STEPS_FEW)[0] == z3.sat:
-        return question.broken()
-    for stated, formula in broken.items():
-        if isinstance(stated, Ghost):
-            question = Question(changed, sizes, action)
-            if question.asked([*premises, formula], STEPS_FEW)[0] == z3.sat:
-                return (called(stated),), question.shown()
-    return None
-
-
-def _called(stated: Statement | Ghost) -> str:
-    return stated.name if isinstance(stated, Statement) else called(stated)
 
 
 def is_equivalent(system: System, mutant: Mutant) -> bool:
@@ -311,6 +292,13 @@ def is_equivalent(system: System, mutant: Mutant) -> bool:
     return all(
         asked(system, [*assumed(system), part], STEPS_FIRST)[0] == z3.unsat for part in apart
     )
+
+
+def is_stronger(system: System, mutant: Mutant) -> bool:
+    """Whether the mutant has another guard, and allows no step that the model does not allow."""
+    one, other = mutant.original, mutant.action
+    more = [*assumed(system), other.guard & ~one.guard]
+    return one.updates is other.updates and asked(system, more, STEPS_FIRST)[0] == z3.unsat
 
 
 def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:

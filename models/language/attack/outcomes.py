@@ -17,6 +17,7 @@ MutantOutcome: TypeAlias = Literal[
     "refinement",
     "requirement",
     "label",
+    "stronger",
     "survivor",
 ]
 

@@ -1,14 +1,14 @@
 """Mutation testing of leads-to properties: a mutant that breaks one in a small scope is refuted.
 
-Owns the scopes for these properties. It decides last: a mutant that breaks none survives. A
-property counts only in a scope where the original model keeps it and its premise occurs; otherwise
-its failure says nothing of the mutant.
+Owns the scopes for these properties. It decides last: a mutant survives that breaks none, and no
+condition of a rank. A property counts only in a scope where the original model keeps it and its
+premise occurs; otherwise its failure says nothing of the mutant.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from brokerproof.models.language.attack.outcomes import JudgedMutant
@@ -16,9 +16,13 @@ from brokerproof.models.language.core.model import ModelError, System
 from brokerproof.models.language.core.scope import Scope, families
 from brokerproof.models.language.core.terms import Family, Int
 from brokerproof.models.language.explore.liveness import Kept, check
+from brokerproof.models.language.prove.ranking import rank_lost
 
 SIZES = (1, 2, 3)
 """The number of elements of each family, the fewest first."""
+
+SIZE_OF_RANKS = 2
+"""The number of elements of each family where a rank is held against the changed steps."""
 
 MORE_MAX = 2
 """The most elements beyond one in each family."""
@@ -55,8 +59,12 @@ def _asks_less(one: Held, other: Held) -> bool:
     return one is not other and smaller and one.names <= other.names
 
 
-def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> JudgedMutant:
+def judged_in_the_end(
+    name: str, changed: System, where: tuple[Held, ...], actions: Container[str] = ()
+) -> JudgedMutant:
     """Return the mutant as refuted by a property in one of the scopes, with the run, or surviving.
+
+    `actions` are the changed ones: a rank that these do not lower refutes a mutant, too.
 
     The run ends with the steps of its loop, if it has one. A mutant under which a property's
     premise does not occur any more is refuted without a run. A scope is left out if a larger one
@@ -73,6 +81,10 @@ def judged_in_the_end(name: str, changed: System, where: tuple[Held, ...]) -> Ju
                 return JudgedMutant(name, "reachable", (found.name,), (*found.trace, *found.loop))
             if found.name in each.names and not found.asked:
                 return JudgedMutant(name, "requirement", (found.name,))
+    for progress in (each for each in changed.leads_to if each.rank):
+        sizes = dict.fromkeys(families(changed), SIZE_OF_RANKS)
+        if (lost := rank_lost(changed, progress, actions, sizes)) is not None:
+            return JudgedMutant(name, "induction", (progress.name,), lost)
     return JudgedMutant(name, "survivor")
 
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import (
@@ -81,7 +82,7 @@ Steps: TypeAlias = Callable[..., Bool | bool]
 """Some steps of an action: a condition on its arguments."""
 
 
-class _Trace:
+class Trace:
     """The record of one run of a method so far."""
 
     def __init__(self, symbols: dict[str, Symbol], *, leads: bool) -> None:
@@ -103,10 +104,10 @@ class _Trace:
         return any(self.now[symbol] is not old for symbol, old in self.before.items())
 
 
-_current: list[_Trace] = []
+_current: list[Trace] = []
 
 
-def tracing() -> _Trace:
+def tracing() -> Trace:
     """Return the record of the running method; raises `ModelError` outside of one."""
     if not _current:
         raise ModelError("this reads or changes a model's state outside of a model's own methods")
@@ -306,7 +307,7 @@ def ranked(
     _leading_to("ranked").rank = _Ranked(made, lowered_by, pending, words)
 
 
-def _leading_to(statement: str) -> _Trace:
+def _leading_to(statement: str) -> Trace:
     if not tracing().leads:
         raise ModelError(f"{statement} is about a liveness property: write it below @leads_to")
     return tracing()
@@ -407,12 +408,12 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
 
 
 @contextmanager
-def run(symbols: dict[str, Symbol], *, leads: bool = False) -> Iterator[_Trace]:
+def run(symbols: dict[str, Symbol], *, leads: bool = False) -> Iterator[Trace]:
     """Run the text of a model on these symbols; the value is the record of the run.
 
     `leads` says that the text is that of a leads-to property.
     """
-    _current.append(_Trace(symbols, leads=leads))
+    _current.append(Trace(symbols, leads=leads))
     try:
         yield _current[-1]
         for update in _current[-1].mapped:
@@ -436,7 +437,8 @@ def _trace_anew(model: type[Model]) -> System:
     check_source(model)
     hints = typing.get_type_hints(model)
     hints = {n: hint for n, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
-    instance = model.instance_ = object.__new__(model)
+    instance: Model = object.__new__(model)
+    model.instance_ = instance
     model.symbols_ = {}
     for name, annotation in hints.items():
         symbol, seen = _declared(name, annotation)
@@ -445,6 +447,24 @@ def _trace_anew(model: type[Model]) -> System:
             setattr(model, name, seen)
         else:
             object.__setattr__(instance, name, seen)
+    return _run_text(model, instance, {})
+
+
+def retrace(model: type[Model], methods: Mapping[str, Callable[..., object]]) -> System:
+    """Return a model's system with other methods of these names, on the same symbols.
+
+    Its actions have the same parameters, too.
+    """
+    parameters = {action.name: action.parameters for action in trace(model).actions}
+    changed = type(model.__name__, (model,), dict(methods))
+    instance: Model = object.__new__(changed)
+    vars(instance).update(vars(model.instance_))
+    return _run_text(changed, instance, parameters)
+
+
+def _run_text(
+    model: type[Model], instance: Model, parameters: dict[str, tuple[Term | Symbol, ...]]
+) -> System:
     roles: dict[Role, list[tuple[str, Callable[..., object]]]] = {}
     for attribute in _methods_in_order(model):
         method = getattr(model, attribute)
@@ -463,7 +483,10 @@ def _trace_anew(model: type[Model]) -> System:
         if not symbol.rigid and start.now[symbol] is start.before[symbol]:
             raise ModelError(f"{model.__name__}: the initial state says nothing of {symbol}")
     families = {s for symbol in symbols for s in (*symbol.domain, symbol.range)}
-    actions = tuple(_action(model, instance, *named) for named in roles.get("action", []))
+    actions = tuple(
+        _action(model, instance, *named, parameters.get(named[0]))
+        for named in roles.get("action", [])
+    )
     system = System(
         name=model.__name__,
         doc=inspect.getdoc(model) or "",
@@ -488,32 +511,35 @@ def _methods_in_order(model: type[Model]) -> list[str]:
 
 
 def _action(
-    model: type[Model], instance: Model, name: str, method: Callable[..., object]
+    model: type[Model],
+    instance: Model,
+    name: str,
+    method: Callable[..., object],
+    known: tuple[Term | Symbol, ...] | None,
 ) -> Action:
-    hints = _sorts(method)
-    parameters: list[Term | Symbol] = []
-    arguments: list[object] = []
-    for parameter, annotation in hints.items():
-        if isinstance(annotation, type) and issubclass(annotation, Term):
-            variable = fresh(annotation, parameter)
-            parameters.append(variable)
-            arguments.append(variable)
-        else:
-            symbol, seen = _declared(parameter, annotation)
-            parameters.append(symbol)
-            arguments.append(seen)
+    parameters = known or tuple(itertools.starmap(_parameter, _sorts(method).items()))
+    arguments = [
+        each if isinstance(each, Term) else _VIEWS[typing.get_origin(annotation)][0](each)
+        for each, annotation in zip(parameters, _sorts(method).values(), strict=True)
+    ]
     with run(model.symbols_) as traced:
         method(instance, *arguments)
     updates = {s: traced.now[s] for s, old in traced.before.items() if traced.now[s] is not old}
     return Action(
         name=name,
         doc=inspect.getdoc(method) or "",
-        parameters=tuple(parameters),
+        parameters=parameters,
         guards=tuple(traced.guards),
         updates=updates,
         situations=tuple(traced.situations),
         assumptions=tuple(traced.assumptions),
     )
+
+
+def _parameter(name: str, annotation: object) -> Term | Symbol:
+    if isinstance(annotation, type) and issubclass(annotation, Term):
+        return fresh(annotation, name)
+    return _declared(name, annotation)[0]
 
 
 def _stated(
@@ -542,7 +568,7 @@ def _sorts(method: Callable[..., object]) -> dict[str, object]:
     return {each: hints[each] for each in parameters}
 
 
-def _changes_nothing(model: type[Model], name: str, traced: _Trace) -> None:
+def _changes_nothing(model: type[Model], name: str, traced: Trace) -> None:
     if traced.touched or traced.guards:
         raise ModelError(
             f"{model.__name__}: {name} states something, so it must not change anything"

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TypeVar, cast
+
+import z3
 
 from brokerproof.models.language.core.model import Action, System
 from brokerproof.models.language.core.rewriting import Function, substitute
@@ -46,8 +48,11 @@ from brokerproof.models.language.core.terms import (
 )
 from brokerproof.models.language.core.traces import Step
 from brokerproof.models.language.prove.conditions import Condition, InvariantProof
+from brokerproof.models.language.prove.witness import Question
 from brokerproof.models.language.prove.z3_queries import (
+    STEPS_FEW,
     after,
+    asked,
     assumed,
     decided,
     named,
@@ -77,17 +82,44 @@ def prove_leads_to(system: System, progress: LeadsTo) -> InvariantProof:
     )
 
 
+def rank_lost(
+    system: System, progress: LeadsTo, changed: Container[str], sizes: dict[Sort, int]
+) -> tuple[Step, ...] | None:
+    """Return a state, and a step if there is one, that breaks a condition in a scope; else None.
+
+    `changed` are the actions that may break one: the others are those of a model that keeps all.
+    Where a step that lowers the rank has a number, no scope has all of them: any size is asked, and
+    the state is not known.
+    """
+    assert progress.rank is not None, "a property without a rank has no such conditions"
+    claim = _Claim(system, progress, progress.rank)
+    steps = map(system.action, progress.rank.lowered_by)
+    of_numbers = any(isinstance(each, Int) for step in steps for each in step.parameters)
+    for of, action, formulas in claim.conditions(changed):
+        every = [*assumed(claim.system), *claim.known, *formulas]
+        if of_numbers:
+            if asked(claim.system, every, STEPS_FEW)[0] == z3.sat:
+                return ()
+            continue
+        question = Question(claim.system, sizes, action)
+        if question.asked(every, STEPS_FEW)[0] == z3.sat:
+            return _witness(question, of)
+    return None
+
+
+def _witness(question: Question, of: str) -> tuple[Step, ...]:
+    if question.action or of == FINITE:
+        return question.shown()
+    # A condition without a step is about any state, and not about the initial one.
+    return (question.step("", (), question.state()),)
+
+
 def _decided(claim: _Claim, of: str, action: Action | None, formulas: list[Bool]) -> Condition:
     started = time.perf_counter()
     fewer = [*(claim.few or assumed(claim.system)), *claim.known, *formulas]
     every = [*assumed(claim.system), *claim.known, *formulas]
     found = decided(claim.system, every, action, fewer)
-    witness: tuple[Step, ...] = ()
-    if found.question and (action or of == FINITE):
-        witness = found.question.shown()
-    elif found.question:
-        # A condition without a step is about any state, and not about the initial one.
-        witness = (found.question.step("", (), found.question.state()),)
+    witness = _witness(found.question, of) if found.question else ()
     seconds = time.perf_counter() - started
     name = action.name if action else None
     return Condition(name, found.outcome, seconds, witness, found.reason, of=of)
@@ -133,17 +165,25 @@ class _Claim:
     def _while_pending(self) -> list[Bool]:
         return [self._pending, ~self._conclusion]
 
-    def conditions(self) -> Iterator[tuple[str, Action | None, list[Bool]]]:
-        """Yield each condition in words, its action if any, and formulas that break it."""
+    def conditions(
+        self, changed: Container[str] | None = None
+    ) -> Iterator[tuple[str, Action | None, list[Bool]]]:
+        """Yield each condition in words, its action if any, and formulas that break it.
+
+        With the names of actions, leave out the conditions that these have nothing to do with.
+        """
+        helps = changed is None or any(name in changed for name in self._lowered_by)
         pending = self._while_pending()
         yield BEGINS, None, [*self.unmet(), ~self._pending]
         numbers = [part.term >= 0 for part in self._parts if isinstance(part.term, Int)]
         if numbers:
             yield NOT_NEGATIVE, None, [*pending, negation(conjunction(numbers))]
-        yield HELPED, None, [*pending, ~self._helped()]
+        if helps:
+            yield HELPED, None, [*pending, ~self._helped()]
         for action in self.system.actions:
-            yield STEP, action, [*pending, *taken(action), ~self._goes_well(action)]
-        yield from self._finite()
+            if helps or action.name in (changed or ()):
+                yield STEP, action, [*pending, *taken(action), ~self._goes_well(action)]
+        yield from self._finite(changed)
 
     def _helped(self) -> Bool:
         return disjunction(
@@ -183,7 +223,9 @@ class _Claim:
             ways.append(conjunction([*earlier, _lower(part, updates)]))
         return disjunction(ways)
 
-    def _finite(self) -> Iterator[tuple[str, Action | None, list[Bool]]]:
+    def _finite(
+        self, changed: Container[str] | None
+    ) -> Iterator[tuple[str, Action | None, list[Bool]]]:
         """Yield that each set of the rank lies in one that never gets two elements at once."""
         sets = [part for part in self._parts if part.element is not None]
         pairs = {sort: (fresh(sort, "one"), fresh(sort, "other")) for sort in map(_sort, sets)}
@@ -201,6 +243,8 @@ class _Claim:
             two = quantify("exists", (one, other), after(apart, self.system.initial))
             yield FINITE, None, [two]
             for action in self.system.actions:
+                if changed is not None and action.name not in changed:
+                    continue
                 come = ~here & ~there & after(apart, action.updates)
                 yield FINITE, action, [*taken(action), quantify("exists", (one, other), come)]
 

@@ -64,6 +64,9 @@ every other obligation."""
 SIZES = (2, 3)
 """The numbers of elements of each family in the quick search for a broken obligation."""
 
+SIZE_LAST = 4
+"""The number of elements where Z3 leaves an obligation open in the general."""
+
 
 @dataclass(frozen=True)
 class _Obligation:
@@ -169,10 +172,12 @@ class Bound:
     def broken_by(self, changed: System) -> tuple[str, ...]:
         """Return the names that are not proved any more with another concrete model."""
         dropped = {a.name for a in self.concrete.axioms} - {a.name for a in changed.axioms}
+        stated = {each.name: each for each in changed.invariants}
         raw = dataclasses.replace(
             self.raw,
             actions=changed.actions,
             initial=self.raw.initial | changed.initial,
+            invariants=tuple(stated.get(each.name, each) for each in self.raw.invariants),
             axioms=tuple(a for a in self.raw.axioms if a.name not in dropped),
         )
         system = self._remembering(raw)
@@ -349,17 +354,25 @@ def _refuted(
 ) -> tuple[str, ...]:
     """Return the claims broken in the smallest scope, or with `silence` those not proved."""
     for size in SIZES:
-        sizes = dict.fromkeys(families(system), size)
-
-        def is_possible(broken: Bool, sizes: dict[Sort, int] = sizes) -> bool:
-            question = Question(system, sizes, action)
-            return bool(question.asked([*premises, broken], STEPS_FEW)[0] == z3.sat)
-
-        if is_possible(disjunction(broken for _, broken in claims)):
-            return tuple(name for name, broken in claims if is_possible(broken))
+        if found := _possible(system, action, premises, claims, size):
+            return found
+    verdicts = [asked(system, [*premises, each], STEPS_FIRST)[0] for _, each in claims]
     lost = (z3.sat, z3.unknown) if silence else (z3.sat,)
-    return tuple(
-        name
-        for name, broken in claims
-        if asked(system, [*premises, broken], STEPS_FIRST)[0] in lost
-    )
+    broken = tuple(name for (name, _), said in zip(claims, verdicts, strict=True) if said in lost)
+    left = [each for each, said in zip(claims, verdicts, strict=True) if said == z3.unknown]
+    return broken or _possible(system, action, premises, left, SIZE_LAST)
+
+
+def _possible(
+    system: System, action: Action | None, premises: list[Bool], claims: Claims, size: int
+) -> tuple[str, ...]:
+    """Return the claims that can be broken in a scope with this number of elements each."""
+    sizes = dict.fromkeys(families(system), size)
+
+    def is_possible(broken: Bool) -> bool:
+        question = Question(system, sizes, action)
+        return bool(question.asked([*premises, broken], STEPS_FEW)[0] == z3.sat)
+
+    if not is_possible(disjunction(broken for _, broken in claims)):
+        return ()
+    return tuple(name for name, broken in claims if is_possible(broken))

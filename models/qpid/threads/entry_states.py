@@ -264,19 +264,19 @@ EntryStates.equivalent_mutants = """
 An entry that is there at first is like one that arrives before anything else happens.
     initially: state
 `was_owner` is not read of an entry that no consumer had before.
-    enqueue: was_owner; acquire: was_owner; unlock: was_owner; lock: was_owner;
+    enqueue: was_owner; acquire: was_owner; unlock: was_owner; lock: was_owner*2;
     take_for_queue: was_owner; delete: was_owner; dispose: was_owner; initially: was_owner
 The queue does not decide when an entry expires.
     expire: expired*2
 Only a settling thread reads the value, or the thread itself sets it first.
-    look: releases, for_queue; take_for_queue: for_whom, for_queue, releases;
-    steal: for_whom, for_queue, releases
+    look: releases, for_queue; take_for_queue: for_whom, for_queue, releases; steal: for_whom,
+    for_queue, releases
 The queue may drop an entry that it takes, or put it back.
     take_for_queue: doing*5
 The value is false by the guard, and false for all other threads that give an entry.
     look: saw_expired
 A thread that was too late, or gives up, holds no entry.
-    miss: guard 2, doing*3
+    miss: guard 2*2, doing*3
 A sent entry that is not made stealable cannot be stolen, which breaks no requirement.
     send: doing
 At most one consumer has the entry unsettled, and settling a lost one changes nothing.
@@ -285,13 +285,12 @@ Only `releases` says which of the two settlements a client asked for.
     settle: releases*3
 An entry that is about to be deleted need not be marked.
     lock: redelivered
-The queue deletes an entry that its consumer has lost: the thread looks again in vain.
-    release_nothing: doing
-The entry is locked once more, for the same consumer.
-    look_again_to_release: doing
 No other thread gets the entry meanwhile, so its owner is the one that was seen.
-    delete: guard 1*3; look_again: guard 1; release: guard 1*3; look_again_to_release: guard 1
+    delete: guard 1*5; release: guard 1*5; look_again_to_release: guard 1;
+    shared: is_as_seen*6
 The value is set before it is read, or read only of entries that have arrived.
-    initially: owner, was*7, expired, redelivered*2, at, for_whom, for_queue*2, releases*2, saw*7,
-    saw_owner, saw_expired*2, put_back_for, giver, hand, keeper, disposer
+    initially: owner, was*7, expired, redelivered*2, at, for_whom, for_queue*2, releases*2,
+    saw*7, saw_owner, saw_expired*2, put_back_for, giver, hand, keeper, disposer
+A thread that is about to acquire an entry may do the queue's own work instead.
+    steal: guard 1; take_for_queue: guard 1
 """

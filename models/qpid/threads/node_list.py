@@ -276,16 +276,16 @@ NodeList.equivalent_mutants = """
 Before the link an appender only looks: the swap shows that no node is behind.
     link: guard 1
 The hint may lag or go back: any linked node will do, because the swap checks its link.
-    read_tail: appending; read_next: appending*3; help: tail*2, appending;
-    link: appending; find_another_linked: appending; move_tail: tail*2
+    read_tail: appending; read_next: appending*3; help: tail*2, appending; link: appending;
+    find_another_linked: appending; move_tail: tail*2
 The value is false by the guard, and false for all other walks that have found a node.
     find: saw_marked
-A walk that looks again returns the same.
-    pass_by: at
 A walk that is over need not be followed by another.
     rest: walking*2
 The value is set before it is read.
     initially: next, saw_next, target, marked_by, saw_marked*2
 A thread that starts in the middle has read only the head, which is linked.
     initially: appending*2, walking*2
+A walker need not walk again.
+    rest: guard 1
 """

@@ -370,25 +370,23 @@ class QueueRunner(Model):
 
 QueueRunner.equivalent_mutants = """
 Other threads may announce their changes at once too: the started runner sees them.
-    count: announcing; start: announcing; leave_it: announcing, guard 1
+    start: announcing; leave_it: announcing
 A runner that is put in the slot while it runs begins again, and walks before it ends.
     start: guard 3
 The executor's own step is left out, as if it took no time.
     start: running; reschedule: running
-The thread waits for the slot instead of leaving it, and another runner does the work.
-    leave_it: announcing*2; step_aside: running*4; leave_the_rest: running*2
 The count was read earlier, which costs one walk at most.
     begin: running
 A thread that has counted its change and not yet tried the slot starts a runner itself.
-    end: guard 3
+    end: guard 3*2; shared: has_changes_to_count*2, is_counted*2
 No other runner walks, and `looks_at` is set again before one does.
     take: looks_at
 A delivering walk may have any length: it goes on in the slot, or begins again there.
     go_on: running*4; use_up: running*2, spent*2
 Any number of walks without a delivery will do, from one on.
-    begin: left*2; read: left*2; complete: guard 2; go_again: running*2, left; go_on: left*3
-A change or a runner that is under way at first is like a later one.
-    initially: announcing, running*2
+    begin: left*2; read: left; complete: guard 2; go_again: running*2, left; go_on: left*3
 A runner that begins sets the value.
     initially: left*3, spent*2
+A runner that gives back is still in the slot, and may deliver there.
+    go_on: guard 1; use_up: guard 1
 """

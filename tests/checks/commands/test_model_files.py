@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from brokerproof.checks.commands import explore as explore_command
 from brokerproof.checks.commands import prove as prove_command
 from brokerproof.checks.commands.options import model_argument
+from brokerproof.models import refinements
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.prove import interruption
 
@@ -125,7 +126,7 @@ class True_(Lamps):
 def lamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a file with models, which leave the catalogue at the end."""
     table = dict(CATALOGUE)
-    for module in (model_argument, explore_command, prove_command):
+    for module in (model_argument, explore_command, prove_command, refinements):
         monkeypatch.setattr(module, "CATALOGUE", table)
     monkeypatch.chdir(tmp_path)
     Path("lamps.py").write_text(LAMPS, encoding="utf-8")

@@ -10,9 +10,11 @@ import dataclasses
 import pytest
 
 from brokerproof.models.language import FALSE, TRUE, Bool, action, least, require
+from brokerproof.models.language.attack.mutants import mutants
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
+from brokerproof.models.language.prove import refining
 from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.language.prove.prover import prove, prove_invariant
 from brokerproof.models.qpid.pointer_queue import Entry, PointerQueue, Status, Subscription
@@ -300,3 +302,14 @@ def test_the_nearest_states_keep_all_of_it_and_take_every_step() -> None:
         assert found.violation is None
         never &= set(found.never_taken)
     assert never == set()
+
+
+def test_a_mistake_that_takes_four_entries_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dummy head, an entry behind the place, the place, and the entry that a get overlooks."""
+    bound = bind(POINTER_QUEUE_REFINES_CONTRACT)
+    wanted = "find_nothing: guard 3: (g before last_seen[consumer]) instead"
+    [overlooks] = [each for each in mutants(bound.concrete) if each.name == wanted]
+    changed = overlooks.within(bound.concrete)
+    assert bound.broken_by(changed) != ()
+    monkeypatch.setattr(refining, "SIZE_LAST", 3)
+    assert bound.broken_by(changed) == ()

@@ -18,7 +18,7 @@ from brokerproof.models.language import (
 )
 from brokerproof.models.language.attack.frame import judged_frame, side_by_side
 from brokerproof.models.language.attack.mutants import Mutant, OtherStart, mutants
-from brokerproof.models.language.attack.mutation_testing import attack
+from brokerproof.models.language.attack.mutation_testing import Subject, attack
 from brokerproof.models.language.attack.outcomes import JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
@@ -85,7 +85,7 @@ def test_a_start_that_shows_later_is_refuted_by_the_promise_that_it_changes() ->
 
 def test_a_start_that_nothing_is_said_of_survives() -> None:
     assert frame_outcomes(Lamps)["initially: plugged: true instead of false"].outcome == "survivor"
-    judged = {each.name: each.outcome for each in attack(trace(Lamps)).judged}
+    judged = {each.name: each.outcome for each in attack(Subject(trace(Lamps))).judged}
     assert judged["initially: plugged: true instead of false"] == "survivor"
 
 

@@ -22,7 +22,7 @@ from brokerproof.models.language import (
 from brokerproof.models.language.attack import mutation_testing as attack_module
 from brokerproof.models.language.attack import progress as attack_progress
 from brokerproof.models.language.attack.mutants import mutants
-from brokerproof.models.language.attack.mutation_testing import attack, reasons_of
+from brokerproof.models.language.attack.mutation_testing import Subject, attack, reasons_of
 from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.attack.progress import held, judged_in_the_end
 from brokerproof.models.language.core.model import trace
@@ -83,7 +83,7 @@ class Hoping(Door):
 
 def judged(model: type[Model]) -> dict[str, JudgedMutant]:
     """Return the outcome of each mutant."""
-    return {each.name: each for each in attack(trace(model)).judged}
+    return {each.name: each for each in attack(Subject(trace(model))).judged}
 
 
 def test_what_only_a_promise_about_the_end_holds_is_refuted_by_a_run_of_it() -> None:
@@ -148,8 +148,25 @@ def test_a_mutant_is_never_refuted_by_silence(monkeypatch: pytest.MonkeyPatch) -
     assert (before[unneeded].outcome, after[unneeded].outcome) == ("survivor", "survivor")
 
 
-LONG = {"contract", "whole-contract", "paging-places", "pointer-queue", "pull-queue"}
-"""Models whose attacks take longer than a test may; `prove NAME --attack` takes hours for two."""
+NEVER_FITS = "shared: fits: without (forall m: ~loaded[m])"
+
+
+def test_a_rank_that_is_not_lowered_any_more_refutes_a_mutant() -> None:
+    """No scope of the attack has a message larger than memory, which then never fits."""
+    subject = attack_on("cursor-memory")
+    [too_large] = [each for each in subject.mutants() if each.name == NEVER_FITS]
+    where, changed = held(subject.system), too_large.within(subject.system)
+    assert judged_in_the_end("", changed, where, ()).outcome == "survivor"
+    found = judged_in_the_end("", changed, where, {each.name for each in changed.actions})
+    assert (found.outcome, found.by) == ("induction", ("what-is-parked-is-taken-or-given-up",))
+    assert found.witness
+
+
+LONG = {
+    *("contract", "whole-contract", "lawful-contract", "paging-index", "paging-places"),
+    *("pointer-queue", "pull-queue"),
+}
+"""Models whose attacks take longer than a test may; for two, `prove NAME --attack` takes hours."""
 
 
 @pytest.mark.thorough
@@ -162,7 +179,7 @@ LONG = {"contract", "whole-contract", "paging-places", "pointer-queue", "pull-qu
     ],
 )
 def test_each_survivor_has_a_reason_and_each_reason_a_survivor(name: str) -> None:
-    assert attack(*attack_on(CATALOGUE[name].model, CATALOGUE[name].ledger)).different == {}
+    assert attack(attack_on(name)).different == {}
 
 
 REASONS = """
@@ -172,8 +189,8 @@ It is only a door.
 
 
 def test_a_mutant_that_newly_survives_at_a_known_place_is_told() -> None:
-    assert attack(trace(Promising), REASONS).complete
-    found = attack(trace(Door), REASONS)
+    assert attack(Subject(trace(Promising), REASONS)).complete
+    found = attack(Subject(trace(Door), REASONS))
     assert found.different == {
         "open: is_in": ["open: is_in: stays as it was", "open: is_in: without is_in[g]"],
         "ring: rang": ["ring: rang: stays as it was"],
@@ -183,7 +200,7 @@ def test_a_mutant_that_newly_survives_at_a_known_place_is_told() -> None:
 
 def test_a_reason_is_stale_once_a_property_refutes_its_mutant() -> None:
     more = REASONS + "It has no bell.\n    ring: rang; open: is_in"
-    assert attack(trace(Door), more).complete
-    found = attack(trace(Promising), more)
+    assert attack(Subject(trace(Door), more)).complete
+    found = attack(Subject(trace(Promising), more))
     assert found.different == {"open: is_in": ["open: is_in: without is_in[g]"], "ring: rang": []}
     assert not found.complete

@@ -19,7 +19,7 @@ from brokerproof.models.language import (
     invariant,
     require,
 )
-from brokerproof.models.language.attack.mutation_testing import attack
+from brokerproof.models.language.attack.mutation_testing import Subject, attack
 from brokerproof.models.language.core.model import trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import explore
@@ -182,7 +182,7 @@ def test_a_proof_that_reads_the_counter_lists_it_and_no_other_does() -> None:
 
 
 def test_an_attack_on_a_step_is_refuted_by_the_counter() -> None:
-    fates = {j.name: (j.outcome, j.by) for j in attack(trace(Library)).judged}
+    fates = {j.name: (j.outcome, j.by) for j in attack(Subject(trace(Library))).judged}
     assert fates["take: count: stays as it was"] == ("induction", ("count-moves",))
     assert fates["initially: count: 1 instead of 0"] == ("reachable", ("count-moves",))
 

@@ -27,7 +27,7 @@ from brokerproof.models.language import (
     leads_to,
     require,
 )
-from brokerproof.models.language.attack.mutation_testing import attack
+from brokerproof.models.language.attack.mutation_testing import Subject, attack
 from brokerproof.models.language.core.model import System, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.core.terms import ModelError
@@ -144,7 +144,7 @@ def test_models_that_are_loaded_anew_have_the_same_key() -> None:
 
 def test_what_has_no_text_is_refused() -> None:
     with pytest.raises(TypeError, match="has no text that says all that it decides"):
-        key(attack, trace(Counters), {}, lambda _changed: ())
+        key(attack, Subject(trace(Counters), "", (lambda _changed: (),)))
     with pytest.raises(TypeError, match="has no text"):
         key(trace, trace(Counters), {1.5})
     with pytest.raises(TypeError, match="has no text"):
@@ -153,8 +153,8 @@ def test_what_has_no_text_is_refused() -> None:
 
 def test_each_thing_that_is_given_is_part_of_the_key() -> None:
     system = trace(Counters)
-    reasons = [{}, {"a": "b"}, {"a": "c"}]
-    keys = {key(attack, system, each, None) for each in reasons}
+    reasons = ["", "It is a.\n  a: b", "It is a.\n  a: c"]
+    keys = {key(attack, Subject(system, each)) for each in reasons}
     assert len(keys | {key(proved, system)}) == 4
 
 

@@ -13,7 +13,12 @@ from benchmarks.returns_and_deliveries import Returning, returning
 from brokerproof.checks.threads.cases import Case
 from brokerproof.checks.threads.threads import Body
 from brokerproof.models.language.attack.mutants import mutants
-from brokerproof.models.language.attack.mutation_testing import attack, explained, reasons_of
+from brokerproof.models.language.attack.mutation_testing import (
+    Subject,
+    attack,
+    explained,
+    reasons_of,
+)
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.watch.path_query import Valuation, valuation
@@ -250,7 +255,7 @@ EXPLAINS = {
 @cache
 def survivors() -> tuple[str, ...]:
     """Return the mutants that neither an invariant nor a run refutes."""
-    judged = attack(trace(PairedPointer)).judged
+    judged = attack(Subject(trace(PairedPointer))).judged
     return tuple(each.name for each in judged if each.outcome == "survivor")
 
 
