@@ -225,11 +225,12 @@ The pointer of a closed subscription is not read; a new one starts at the head.
     pass_over: guard 1; release: rewound, released; close_channel: rewound*2, released*2;
     look_back: rewound, released; come_due: rewound, released
 An available entry that is not ahead of the pointer is just arriving, and is the first.
-    deliver: guard 5*2; get: guard 4*2
+    deliver: guard 5*2; get: guard 4*3
 A skipped entry is acquired: the pointer would have passed over it in a step of its own.
-    deliver: guard 5; pass_over: guard 2; get: guard 4; come_to_rest: guard 2; flush: guard 3
+    deliver: guard 5*2; pass_over: guard 2*3; get: guard 4*2; come_to_rest: guard 2*2;
+    flush: guard 3*2
 No entry that a subscription could have lies at or before its place.
-    come_to_rest: guard 2*2; flush: guard 3*2
+    come_to_rest: guard 2*3; flush: guard 3*3
 Entries that a subscription holds from earlier do not affect its pointer.
     subscribe: guard 5
 Only an invariant reads the value and then states less; the contract remembers the same.
@@ -237,7 +238,7 @@ Only an invariant reads the value and then states less; the contract remembers t
 No subscription exists at first, and a new one sets the value.
     initially: shown*2, rewound*2
 The contract asks nothing of a consumer that fills no window, where bytes are counted.
-    come_to_rest: guard 2*2; flush: guard 3*2
+    come_to_rest: guard 2*2; flush: guard 3*2; shared: has_room*2
 A message may arrive, or come due, before such a step or after it.
     insert: guard 6*2; browse: guard 6*2; begin_get: guard 4*4; purge: guard 1;
     drop_everything: guard 3*4; delete_if_unused: guard 3*4; come_to_an_end: guard 1*4
@@ -256,5 +257,10 @@ A queue may look once more whether it is used, and need not if it is shut.
 The contract deletes a queue in one step: how a deletion begins is not seen.
     shut_down: guard 1, shut*2; drop_everything: guard 1*3; tell: guard 1; initially: shut*2
 An auto-close consumer for which an entry is left need not have closed itself.
-    come_to_an_end: guard 4*26
+    come_to_an_end: guard 4*32
+Where no entry is the last one ahead, none is ahead: a list is finite.
+    find_nothing: guard 3; final_drain: guard 3; close_itself: guard 3; come_to_rest: guard 2;
+    flush: guard 3
+A queue that waits for a held entry does nothing meanwhile, and delivers later.
+    shared: is_overdue*2
 """
