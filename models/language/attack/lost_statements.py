@@ -43,17 +43,10 @@ def lost_by_step(system: System, action: Action, statements: Iterable[Statement]
     fails. A statement that is neither proved nor refuted counts as kept: no mutant is refuted by a
     timeout.
     """
-    changed = Mutant("", system.action(action.name), action).within(system)
-    broken: dict[Statement | Ghost, Bool] = {
-        statement: negation(after(statement.term, action.updates))
-        for statement in statements
-        if action.updates.keys() & symbols_read(statement.term)
-    }
-    broken |= {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
-    alike = [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
-    for sizes in alike:
-        if found := _refuted(changed, action, broken, sizes):
-            return found
+    changed = _with(system, action)
+    broken = _broken(system, action, statements)
+    if found := _lost_in_scopes(changed, action, broken):
+        return found
     unproved = {}
     for stated, formula in broken.items():
         few = named(system, stated)
@@ -66,15 +59,46 @@ def lost_by_step(system: System, action: Action, statements: Iterable[Statement]
         if verdict == z3.unknown:
             unproved[stated] = formula
     for sizes in small_sizes(system) if unproved else ():
-        if sizes not in alike and (found := _refuted(changed, action, unproved, sizes)):
+        if sizes not in _alike(system) and (found := _refuted(changed, action, unproved, sizes)):
             return found
     return None
+
+
+def lost_in_scopes(system: System, action: Action, statements: Iterable[Statement]) -> Lost | None:
+    """Return one of the invariants, or a counter, that the action does not keep in small scopes."""
+    return _lost_in_scopes(system, action, _broken(system, action, statements))
+
+
+Broken: TypeAlias = Mapping[Statement | Ghost, Bool]
+"""Invariants and counters, with the formula that the action breaks each."""
+
+
+def _with(system: System, action: Action) -> System:
+    return Mutant("", system.action(action.name), action).within(system)
+
+
+def _broken(system: System, action: Action, statements: Iterable[Statement]) -> Broken:
+    broken: dict[Statement | Ghost, Bool] = {
+        statement: negation(after(statement.term, action.updates))
+        for statement in statements
+        if action.updates.keys() & symbols_read(statement.term)
+    }
+    return broken | {ghost: moves_wrongly(ghost, action) for ghost in system.ghosts}
+
+
+def _lost_in_scopes(changed: System, action: Action, broken: Broken) -> Lost | None:
+    found = (_refuted(changed, action, broken, sizes) for sizes in _alike(changed))
+    return next(filter(None, found), None)
+
+
+def _alike(system: System) -> list[dict[Sort, int]]:
+    return [dict.fromkeys(families(system), size) for size in (1, *SIZES)]
 
 
 def _refuted(
     changed: System,
     action: Action,
-    broken: Mapping[Statement | Ghost, Bool],
+    broken: Broken,
     sizes: dict[Sort, int],
 ) -> Lost | None:
     """Return a broken invariant, otherwise a broken counter, in a scope of these sizes."""

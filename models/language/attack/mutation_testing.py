@@ -28,7 +28,7 @@ from typing import TypeAlias
 import z3
 
 from brokerproof.models.language.attack.frame import broken_at_the_start, judged_frame, refuted
-from brokerproof.models.language.attack.lost_statements import lost_by_step
+from brokerproof.models.language.attack.lost_statements import lost_by_step, lost_in_scopes
 from brokerproof.models.language.attack.mutants import (
     AnyMutant,
     Mutant,
@@ -252,7 +252,7 @@ def _judged_by(ledger: System, same: AnyMutant, system: System) -> JudgedMutant 
     if isinstance(same, Mutant):
         lost = lost_by_step(ledger, same.action, promises)
     elif isinstance(same, OtherExpression):
-        each = (lost_by_step(changed, action, promises) for action in changed.actions)
+        each = (lost_in_scopes(changed, action, promises) for action in changed.actions)
         lost = next(filter(None, each), None)
     elif isinstance(same, OtherStart) and (wrong := broken_at_the_start(changed)):
         lost = (wrong.invariant,), wrong.trace

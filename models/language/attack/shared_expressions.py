@@ -22,7 +22,7 @@ from brokerproof.models.language.attack.frame import (
     refuted,
     side_by_side,
 )
-from brokerproof.models.language.attack.lost_statements import lost_by_step
+from brokerproof.models.language.attack.lost_statements import lost_in_scopes
 from brokerproof.models.language.attack.mutants import OtherExpression, variants, with_numbers
 from brokerproof.models.language.attack.outcomes import JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.attack.progress import Held, judged_in_the_end
@@ -185,7 +185,7 @@ def judged_expression(
     if start := broken_at_the_start(changed):
         return lost_to(name, start)
     for action in changed.actions:
-        if lost := lost_by_step(changed, action, changed.invariants):
+        if lost := lost_in_scopes(changed, action, changed.invariants):
             return refuted(name, changed, lost)
     if broken := lost_by(refuters, changed):
         return JudgedMutant(name, "refinement", broken)
