@@ -263,7 +263,9 @@ def mutant_lines(judged: Sequence[JudgedMutant]) -> Iterator[str]:
     width = min(max((len(each.name) for each in judged), default=0), NAME_WIDTH)
     for each in judged:
         by = "; ".join(each.by)
-        steps = f", in {len(each.witness) - 1} steps" if each.outcome == "reachable" else ""
+        many = len(each.witness) - 1
+        taken = f", in {many} step{'' if many == 1 else 's'}"
+        steps = taken if each.outcome == "reachable" else ""
         if each.outcome == "survivor" and not each.by:
             by = "NO REASON IS KNOWN"
         yield f"  {each.name:<{width}}  {_OUTCOMES[each.outcome][0]} {by}{steps}".rstrip()
