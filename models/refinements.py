@@ -39,7 +39,7 @@ def attack_on(name: str) -> Subject:
             refuters.append(bound.broken_by)
     ledger = trace(remembering) if remembering else None
     expressions = other_expressions(traced, system)
-    named = {each.name.split(": ")[1] for each in expressions}
+    named = {each.expression for each in expressions}
     listed = (_attacked(each.model) for each in CATALOGUE.values() if issubclass(model, each.model))
     below = sorted({*listed} - {attacked}, key=lambda each: each.__name__)
     return Subject(

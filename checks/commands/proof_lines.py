@@ -251,7 +251,7 @@ _OUTCOMES = {
     "stronger": ("allows less", "allow less"),
     "survivor": ("survives:", "survive"),
 }
-"""What is said of a mutant by its outcome, and of all mutants with that outcome."""
+"""The words for one mutant with an outcome, and the words behind the number of all of them."""
 
 
 NAME_WIDTH = 80

@@ -43,7 +43,7 @@ def lost_by_step(system: System, action: Action, statements: Iterable[Statement]
     fails. A statement that is neither proved nor refuted counts as kept: no mutant is refuted by a
     timeout.
     """
-    changed = _with(system, action)
+    changed = Mutant("", system.action(action.name), action).within(system)
     broken = _broken(system, action, statements)
     if found := _lost_in_scopes(changed, action, broken):
         return found
@@ -73,10 +73,6 @@ Broken: TypeAlias = Mapping[Statement | Ghost, Bool]
 """Invariants and counters, with the formula that the action breaks each."""
 
 
-def _with(system: System, action: Action) -> System:
-    return Mutant("", system.action(action.name), action).within(system)
-
-
 def _broken(system: System, action: Action, statements: Iterable[Statement]) -> Broken:
     broken: dict[Statement | Ghost, Bool] = {
         statement: negation(after(statement.term, action.updates))
@@ -96,10 +92,7 @@ def _alike(system: System) -> list[dict[Sort, int]]:
 
 
 def _refuted(
-    changed: System,
-    action: Action,
-    broken: Broken,
-    sizes: dict[Sort, int],
+    changed: System, action: Action, broken: Broken, sizes: dict[Sort, int]
 ) -> Lost | None:
     """Return a broken invariant, otherwise a broken counter, in a scope of these sizes."""
     premises = [*assumed(changed), *taken(action)]

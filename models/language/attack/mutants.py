@@ -111,6 +111,7 @@ class OtherExpression:
     """
 
     name: str
+    expression: str
     part: Term
     apart: Bool
     changed: System

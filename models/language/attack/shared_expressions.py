@@ -11,8 +11,8 @@ import dataclasses
 import inspect
 import operator
 import typing
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar, cast
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import z3
 
@@ -45,6 +45,9 @@ from brokerproof.models.language.prove.z3_queries import STEPS_FIRST, asked, ass
 Part = TypeVar("Part")
 Named = TypeVar("Named", Action, Statement, LeadsTo)
 
+Texts: TypeAlias = Mapping[int, str]
+"""The text of each part of the original system, by the part's identity."""
+
 
 class Expression(NamedTuple):
     """A method of a model that names an expression, with a variable for each parameter."""
@@ -61,11 +64,12 @@ def other_expressions(
 
     `system` is the model's, or a part of it. `only` has the names of the wanted expressions.
     """
+    texts = {id(each): canonical(each) for each in (*_steps(system), *_statements(system))}
     every = (
         found
         for name, expression in _shared(model)
         if only is None or name in only
-        for found in _others(model, system, name, expression)
+        for found in _others(model, system, texts, name, expression)
     )
     return tuple(with_numbers(every))
 
@@ -110,7 +114,7 @@ def _expressions(model: type[Model]) -> Iterator[tuple[str, Expression]]:
 
 
 def _others(
-    model: type[Model], system: System, name: str, expression: Expression
+    model: type[Model], system: System, texts: Texts, name: str, expression: Expression
 ) -> Iterator[OtherExpression]:
     for each in variants(expression.body, "any"):
         if each.term is expression.body:
@@ -119,11 +123,11 @@ def _others(
             traced = retrace(model, {name: _method(expression._replace(body=each.term))})
         except ModelError:
             continue  # The language refuses it: a statement that says nothing, for instance.
-        changed = _in_place_of(system, traced)
-        if changed is None:
-            return
-        apart = negation(equal(expression.body, each.term))
-        yield OtherExpression(f"shared: {name}: {each.change}", each.part, apart, changed)
+        changed = _in_place_of(system, traced, texts)
+        if changed is not None:
+            apart = negation(equal(expression.body, each.term))
+            change = f"shared: {name}: {each.change}"
+            yield OtherExpression(change, name, each.part, apart, changed)
 
 
 def _method(expression: Expression) -> Callable[..., Term]:
@@ -140,36 +144,39 @@ def _method(expression: Expression) -> Callable[..., Term]:
     return method
 
 
-def _in_place_of(system: System, traced: System) -> System | None:
+def _in_place_of(system: System, traced: System, texts: Texts) -> System | None:
     """Return the system with what differs in the other; None unless steps and statements do."""
-    initial = {s: _same(f, traced.initial[s]) for s, f in system.initial.items()}
+
+    def same(original: Part, other: Part) -> Part:
+        return original if texts[id(original)] == canonical(other) else other
+
+    def matched(originals: Sequence[Named], others: Sequence[Named]) -> tuple[Named, ...]:
+        named = {each.name: each for each in others}
+        return tuple(same(each, named[each.name]) for each in originals)
+
     changed = dataclasses.replace(
         system,
-        initial=initial,
-        actions=_matched(system.actions, traced.actions),
-        invariants=_matched(system.invariants, traced.invariants),
-        axioms=_matched(system.axioms, traced.axioms),
-        leads_to=_matched(system.leads_to, traced.leads_to),
-        ghosts=tuple(map(_same, system.ghosts, traced.ghosts)),
+        initial={s: same(f, traced.initial[s]) for s, f in system.initial.items()},
+        actions=matched(system.actions, traced.actions),
+        invariants=matched(system.invariants, traced.invariants),
+        axioms=matched(system.axioms, traced.axioms),
+        leads_to=matched(system.leads_to, traced.leads_to),
+        ghosts=tuple(map(same, system.ghosts, traced.ghosts)),
     )
-    steps = [(*each.actions, *each.initial.values()) for each in (system, changed)]
-    stated = [
-        (*each.invariants, *each.axioms, *each.leads_to, *each.ghosts) for each in (system, changed)
-    ]
-    return changed if _differ(*steps) and _differ(*stated) else None
+    differ = _differ(_steps(system), _steps(changed))
+    return changed if differ and _differ(_statements(system), _statements(changed)) else None
+
+
+def _steps(system: System) -> tuple[object, ...]:
+    return (*system.actions, *system.initial.values())
+
+
+def _statements(system: System) -> tuple[object, ...]:
+    return (*system.invariants, *system.axioms, *system.leads_to, *system.ghosts)
 
 
 def _differ(one: Iterable[object], other: Iterable[object]) -> bool:
     return not all(map(operator.is_, one, other))
-
-
-def _same(original: Part, other: Part) -> Part:
-    return original if canonical(original) == canonical(other) else other
-
-
-def _matched(originals: Sequence[Named], others: Sequence[Named]) -> tuple[Named, ...]:
-    named = {each.name: each for each in others}
-    return tuple(_same(each, named[each.name]) for each in originals)
 
 
 def judged_expression(
