@@ -262,7 +262,7 @@ def _together(
     """
     table, records = control
     concerned = _concerned(found, records, messages, of_messages=of_messages)
-    concerned_rows = table.filter(pa.array(concerned))
+    concerned_rows = table.filter(pa.array(concerned, pa.bool_()))
     facts, made = known.facts(found.queue), []
     is_declared = pc.any(pc.equal(concerned_rows.column("op"), "declare")).as_py()
     if facts.declared and not is_declared:

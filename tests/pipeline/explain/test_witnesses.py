@@ -273,6 +273,13 @@ def test_a_row_says_which_file_has_its_records(tmp_path: Path) -> None:
     assert f"({path}:3)" in page
 
 
+def test_a_violation_is_explained_without_a_record_about_no_message(tmp_path: Path) -> None:
+    path = written(tmp_path / "night.jsonl", overtaking()[2:3])
+    assert checked(path, tmp_path / "report") == {"nothing-invented"}
+    path = written(tmp_path / "night.jsonl", overtaking()[1:])
+    assert checked(path, tmp_path / "report", "--undeclared", "fifo") == {"fifo-order"}
+
+
 def test_what_was_recorded_late_is_shown_without_what_came_before(tmp_path: Path) -> None:
     """The consumer has what was published before the recording began, and overtakes besides."""
     window = Record(op="consume", queue="q", consumer="cb", channel="1", window=9, start=5, end=6)
