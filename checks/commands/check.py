@@ -385,8 +385,9 @@ def ended(record: VerdictFile, folder: Path) -> ExitStatus:
         raise _unwritable(folder, error) from error
     status = ExitStatus(record.status)
     click.echo(f"{_ENDINGS[status]} (exit status {status.value}); report: {folder / PAGE}")
-    for place in [*places_of_counterexamples(record)][:1]:
-        click.echo(f"to see it again: brokerproof replay {shlex.quote(str(folder / place))}")
+    for place, found in [*places_of_counterexamples(record).items()][:1]:
+        how = "--rejudge " if found.recorded else ""
+        click.echo(f"to see it again: brokerproof replay {how}{shlex.quote(str(folder / place))}")
     return status
 
 

@@ -101,6 +101,8 @@ def replay(
             raise CannotRun("--rejudge asks no candidate; leave CANDIDATE or --rejudge out")
         _rejudge(file, requirements)
     found = _read(file)
+    if candidate is None and found.recorded:
+        raise CannotRun(f"{file}: it is of a recording; add --rejudge, or name a CANDIDATE")
     address = candidate or found.candidate
     if f":{HIDDEN}@" in address:
         again = address.replace(HIDDEN, "PASSWORD")

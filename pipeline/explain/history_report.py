@@ -44,6 +44,11 @@ HANGS_ON_THE_ORDER: Final = frozenset(
 )
 """The requirements that are checked only for queues of known order."""
 
+COUNTED: Final = frozenset(
+    case.requirement for rule in RULES.values() for case in rule.cases if case.exercised
+)
+"""The requirements whose cases are counted."""
+
 EXCUSED_MAX: Final = 0.5
 """The largest share of its cases that may be excused of a requirement that is kept."""
 
@@ -108,12 +113,14 @@ def _verdict(
         if witness is not None:
             reason += f"; recorded in {witness.file}"
         reason += f"; {said}" if said else ""
-        return Verdict(requirement, Outcome.BROKEN, max(asked, 1), reason, found)
+        return Verdict(requirement, Outcome.BROKEN, max(asked, many), reason, found)
     if sum(excused.values()) > EXCUSED_MAX * asked:
         return Verdict(requirement, Outcome.INCONCLUSIVE, asked, f"most of it was excused: {said}")
     if asked:
         return Verdict(requirement, Outcome.KEPT, asked, said)
     reason = "nothing in the history puts it to the test"
+    if requirement.id not in COUNTED:
+        reason = "its cases are not counted: a history shows only that it is broken"
     if judgement.undeclared and requirement.id in HANGS_ON_THE_ORDER:
         reason = order_not_checked(judgement)
     return Verdict(requirement, Outcome.NOT_CLAIMED, 0, reason)

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -98,6 +99,26 @@ def test_a_wrong_one_is_found_and_can_be_judged_again(tmp_path: Path, report: Pa
     again = run(report / "witnesses" / "fifo-order.jsonl", "--report", tmp_path / "again")
     assert again.exit_code == 1
     assert pq.read_table(tmp_path / "again" / "violations.parquet").to_pylist() == [row]
+
+
+def test_the_last_line_is_a_command_that_shows_it_again(tmp_path: Path, report: Path) -> None:
+    last = run(written(tmp_path / "night.jsonl", overtaking()), "--report", report).output
+    words = shlex.split(last.splitlines()[-1].removeprefix("to see it again: brokerproof "))
+    again = click.testing.CliRunner().invoke(main, words)
+    assert again.exit_code == 1
+    assert "broken again: fifo-order" in again.output
+    words.remove("--rejudge")
+    refused = click.testing.CliRunner().invoke(main, words)
+    assert refused.exit_code == 2
+    assert "it is of a recording; add --rejudge, or name a CANDIDATE" in refused.output
+
+
+def test_a_requirement_without_counted_cases_says_so(tmp_path: Path, report: Path) -> None:
+    run(written(tmp_path / "night.jsonl", sound()), "--report", report)
+    said = json.loads((report / "verdict.json").read_bytes())["candidates"][0]["verdicts"]
+    why = {each["requirement"]: each["reason"] for each in said}
+    assert why["close-releases"].startswith("its cases are not counted")
+    assert why["get-finds"] == "nothing in the history puts it to the test"
 
 
 def test_a_long_history_gives_the_same_report(
