@@ -9,6 +9,7 @@ part is judged alone (`watching.py`); one worker judges a queue.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ import pyarrow.dataset as ds
 from brokerproof.checks.errors import CannotRun
 from brokerproof.pipeline.intervals.control import Control
 from brokerproof.pipeline.intervals.known_queues import NOTHING_SAID, KnownQueues
-from brokerproof.pipeline.readers.rejected_rows import Rejected
+from brokerproof.pipeline.readers.rejected_rows import Category, Rejected
 from brokerproof.pipeline.rules.violations import SCHEMA, strongest
 from brokerproof.pipeline.tables import PLACE, file_and_line, place_of, records_of
 from brokerproof.pipeline.watch.files import (
@@ -235,6 +236,8 @@ class Watch:
         carried.raised += len(raised)
         carried.withdrawn += len(withdrawn)
         carried.strangers += sum(state.strangers for state in states)
+        unjudged = sum((Counter(state.unjudged) for state in states), Counter[Category]())
+        carried.unjudged = dict(unjudged)
         undecided = sorted({state.queue for state in states if state.pending})
         carried.undecided, carried.first_undecided = len(undecided), undecided[:NAMES_SHOWN]
         lines = [{"said": "raised", **row} for row in raised]

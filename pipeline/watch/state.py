@@ -43,8 +43,9 @@ class Carried(msgspec.Struct, kw_only=True):
     """The state besides the records: counts, and the newest time of each run.
 
     `batch` is the batch that left this, `files` the number of files read; `checked` and `aside`
-    count their rows; `raised`, `withdrawn` and `strangers` count the results so far. `undecided`
-    counts the queues with an uncertain finding, or with a delivery that may not have been seen;
+    count their rows; `unjudged` counts those of the checked ones that were rejected with their
+    messages. `raised`, `withdrawn` and `strangers` count the results so far, and `undecided`
+    the queues with an uncertain finding, or with a delivery that may not have been seen;
     `first_undecided` names a few.
     """
 
@@ -54,6 +55,7 @@ class Carried(msgspec.Struct, kw_only=True):
     rows: int = 0
     checked: int = 0
     aside: dict[Category, int] = {}
+    unjudged: dict[Category, int] = {}
     raised: int = 0
     withdrawn: int = 0
     strangers: int = 0
@@ -63,8 +65,9 @@ class Carried(msgspec.Struct, kw_only=True):
     @property
     def account(self) -> Account:
         """The number of rows, and how many of them were checked and rejected."""
-        account = Account(self.rows, self.checked)
+        account = Account(self.rows, self.checked - sum(self.unjudged.values()))
         account.by_category.update(self.aside)
+        account.by_category.update(self.unjudged)
         return account
 
 
@@ -105,7 +108,7 @@ class Folder:
 
     def latest(self) -> State | None:
         """Return the last state, or None."""
-        names = sorted(each.name for each in (self.path / STATE).iterdir())
+        names = sorted(each.name for each in (self.path / STATE).glob("[0-9]*"))
         return self._read(names[-1]) if names else None
 
     def left_by(self, batch: int) -> State:

@@ -57,6 +57,7 @@ from brokerproof.pipeline.intervals.subscribers import told_apart
 from brokerproof.pipeline.intervals.subscriptions import NUMBERED, Key, Leavings, Subscriptions
 from brokerproof.pipeline.intervals.table import FIRST, GIVEN, QUERY, SURE, VIEW, with_columns
 from brokerproof.pipeline.names import NO_ROW, Ints, Marks, is_one_of, joint, numbers, ranks
+from brokerproof.pipeline.readers.rejected_rows import Category
 from brokerproof.pipeline.rules.history_rules import RULES
 from brokerproof.pipeline.rules.unanswered_gets import beyond_gets
 from brokerproof.pipeline.rules.violations import strongest
@@ -96,6 +97,7 @@ class QueueState(msgspec.Struct, kw_only=True):
         raised: the violations raised about kept messages.
         found, withdrawn: the violations that this judgement raises, and takes back.
         stays: all violations, with their strongest witnesses, once no more records come.
+        unjudged: how many of its kept records are of messages that cannot be judged.
         strangers: how many forgotten records of this judgement were about unknown messages.
         clock_back: the greatest step back of a recorder's clock so far.
         clock_step: that step, if this judgement found it.
@@ -112,6 +114,7 @@ class QueueState(msgspec.Struct, kw_only=True):
     found: list[dict[str, Any]] = []
     withdrawn: list[Raised] = []
     stays: list[dict[str, Any]] = []
+    unjudged: dict[Category, int] = {}
     strangers: int = 0
     clock_back: int = 0
     clock_step: ClockStep | None = None
@@ -280,6 +283,7 @@ class _Part:
             made[:] = NEVER
         at = {state.key: number for number, state in enumerate(self._states)}
         self._follow_clocks(torn, at)
+        self._count_unjudged(stage.aside, part, at)
         queue = named(stage.intervals, "queue")
         number = np.array([at[key] for key in queue.keys], dtype=np.int64)[queue.number]
         flags = numbers(stage.intervals, "flags")
@@ -310,6 +314,17 @@ class _Part:
             step = ClockStep(row["too_early"], row[PLACE])
             if step.by > state.clock_back:
                 state.clock_back, state.clock_step = step.by, step
+
+    def _count_unjudged(self, aside: pa.Table, part: pa.Table, at: Mapping[Key, int]) -> None:
+        """Count the rows of each queue that were rejected with their messages."""
+        for state in self._states:
+            state.unjudged = {}
+        queue, place = named(part, "queue"), numbers(part, PLACE)
+        for category in pc.unique(aside.column("category")).to_pylist():
+            places = numbers(aside.filter(pc.equal(aside.column("category"), category)), "place")
+            of_queue = queue.number[np.isin(place, places)]
+            for number, many in zip(*np.unique_counts(of_queue), strict=True):
+                self._states[at[queue.keys[int(number)]]].unjudged[category] = int(many)
 
     def _final(self, wrong: pa.Table, at: Mapping[Key, int], made: Ints) -> Marks:
         """Return which violations no record still to come takes back."""

@@ -234,6 +234,18 @@ def test_that_a_clock_went_back_is_said_once() -> None:
         assert [state.clock_back for state in watched.states] == [size]
 
 
+def test_rows_of_messages_that_cannot_be_judged_are_counted_as_in_a_check() -> None:
+    for back in (0, 100):
+        records = steady(back=back, at=30)
+        watched = Watched(late=1000)
+        for file in (records[:40], records[40:], []):
+            watched.batch(file, finished=not file)
+        [state] = watched.states
+        aside = judged_alone(table_of(records)).aside.column("category").to_pylist()
+        assert Counter(aside) == state.unjudged
+        assert bool(aside) == bool(back)
+
+
 def test_the_line_about_a_clock_names_the_file_if_it_is_a_new_one() -> None:
     step = ClockStep(86_000, place_of(4, 7))
     states = [

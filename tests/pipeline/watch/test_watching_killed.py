@@ -176,6 +176,9 @@ def test_a_batch_that_was_cut_short_is_forgotten_but_for_what_it_says_again(
     folder.finish(Carried(batch=0, files=1), SCHEMA.empty_table())
     cut_short = folder.begin(1)
     folder.tell("violations", 1, [{"message": "m"}], end=False)
+    latest = folder.latest()
+    assert latest is not None
+    assert latest.carried.files == 1
     folder.prepare()
     assert not cut_short.exists()
     assert not folder.has(1)
@@ -232,3 +235,5 @@ def test_counts_are_carried_on() -> None:
     account = Carried(rows=3, checked=2, aside={"missing": 1}).account
     assert str(account) == "3 rows in = 2 checked + 1 rejected (1 missing)"
     assert isinstance(account, Account)
+    account = Carried(rows=9, checked=8, aside={"missing": 1}, unjudged={"missing": 2}).account
+    assert str(account) == "9 rows in = 6 checked + 3 rejected (3 missing)"
