@@ -31,6 +31,8 @@ LEFT: Final = "automatic consumers that left"
 GETS: Final = "gets without an answer"
 SETTLEMENTS: Final = "settlements without an answer"
 UNRECORDED: Final = "deliveries that may be unrecorded"
+PUBLISHES: Final = "publishes without an answer"
+BEGINNINGS: Final = "deliveries without a beginning"
 FLAGS: Final = "flags that were not recorded"
 """What may excuse a case of a requirement, in the words of a report."""
 

@@ -56,6 +56,7 @@ class Cases:
         self.found_nothing = is_one_of(table, "op", "empty") & is_one_of(table, "outcome", "ok")
         self.begun = waits.begun_end < NEVER
         self.first = waits.is_first
+        self.published_unsurely = waits.is_first & ~self.begun
         self.given = waits.given != NO_ROW
         self.ordered = of_intervals(lambda queue: not queue.selective)
         self.by_level = of_intervals(lambda queue: queue.levels is not None)
@@ -79,6 +80,15 @@ class Cases:
         """Return which messages were never given, and may have gone before a drain by a cause."""
         until = np.where(self._drained == NEVER, NEVER - 1, self._drained)
         return np.asarray(~self.given & (self._ends[cause] <= until), dtype=np.bool_)
+
+    @property
+    def given_without_a_beginning(self) -> Marks:
+        """Which intervals no subscription and no moment separates from the publish."""
+        subscribed = {each.subscriber for each in self._control.subscriptions}
+        found, waits = self._found, self._waits
+        none = np.array([key not in subscribed for key in found.subscriber.keys], dtype=np.bool_)
+        of_none = np.append(none[found.subscriber.number], False)[waits.given]
+        return np.asarray(of_none & (waits.left_start <= waits.published_start), dtype=np.bool_)
 
     @property
     def missing_undrained(self) -> Marks:

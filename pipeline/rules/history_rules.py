@@ -33,6 +33,7 @@ from brokerproof.models.contract.history import (
 from brokerproof.pipeline.intervals.table import (
     ARRIVED,
     ARRIVES,
+    BEGINNINGS,
     CAME_BACK,
     CRASHES,
     DELETIONS,
@@ -47,6 +48,7 @@ from brokerproof.pipeline.intervals.table import (
     LEFT,
     ORDERED,
     PLACED,
+    PUBLISHES,
     PURGES,
     QUERY,
     RETURNED,
@@ -231,7 +233,11 @@ _EXCUSES_OF_LOSSES: Final = {
     cause: lambda c, cause=cause: c.missing_by(cause)
     for cause in (PURGES, DELETIONS, CRASHES, DROPS, LEFT)
 }
-_EXCUSES_OF_ORDER: Final = {UNRECORDED: lambda c: c.may_be_seen_again}
+_EXCUSES_OF_ORDER: Final = {
+    PUBLISHES: lambda c: c.published_unsurely,
+    BEGINNINGS: lambda c: c.given_without_a_beginning,
+    UNRECORDED: lambda c: c.may_be_seen_again,
+}
 
 _RULES: Final = (
     HistoryRule(

@@ -74,6 +74,22 @@ EXCUSED: dict[tuple[str, str], tuple[list[Record], list[Record]]] = {
         RETURNED,
         [*CRASHED, given("m0", 600, 601, subscriber="d", redelivered=True)],
     ),
+    ("fifo-order", "publishes without an answer"): (
+        [queue(), given("m0", 10, 11)],
+        [recorded("publish", 1, None, message="m0", outcome="unknown")],
+    ),
+    ("priority-order", "publishes without an answer"): (
+        [queue(levels=2), given("m0", 10, 11)],
+        [recorded("publish", 1, None, message="m0", outcome="unknown")],
+    ),
+    ("fifo-order", "deliveries without a beginning"): (
+        [queue(), published("m0", 1, 2)],
+        [given("m0", 1, 11)],
+    ),
+    ("priority-order", "deliveries without a beginning"): (
+        [queue(levels=2), published("m0", 1, 2)],
+        [given("m0", 1, 11)],
+    ),
     ("fifo-order", "deliveries that may be unrecorded"): (
         [queue(), replace(AUTOMATIC, mode="acknowledge"), published("m0", 1, 2)],
         [recorded("close", 500, 501, channel="ch"), given("m0", 600, 601, subscriber="d")],
@@ -105,6 +121,21 @@ def test_what_a_recording_leaves_open_is_counted_by_its_cause(requirement: str, 
     assert found.excused[requirement] == {cause: 1}
     if because:
         assert cause not in coverage_of(records).excused.get(requirement, {})
+
+
+@pytest.mark.parametrize(
+    ("start", "others", "excused"),
+    [
+        (1, [], True),
+        (2, [], False),
+        (1, [recorded("consume", 1, 1, consumer="c", channel="ch", mode="acknowledge")], False),
+    ],
+)
+def test_a_delivery_has_a_beginning_by_its_start_or_by_its_stream(
+    start: int, others: list[Record], excused: bool
+) -> None:
+    found = coverage_of([queue(), *others, published("m0", 1, 2), given("m0", start, 11)])
+    assert bool(found.excused.get("fifo-order")) == excused
 
 
 def test_every_excuse_of_a_rule_is_shown() -> None:
