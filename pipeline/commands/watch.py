@@ -105,6 +105,8 @@ def watch(
     Exit status: 0 nothing is broken; 1 something is; 2 it could not be watched; 3 it was ended
     while something was open, or more rows were rejected than checked, or none were there.
     """
+    if out.resolve() == directory.resolve():
+        raise CannotRun(f"--out: {out} is the watched directory; name another folder")
     folder = Folder(out.resolve())
     known = KnownQueues(queues, undeclared)
     kept = None if keep is None else round(keep * NS_OF_A_SECOND)
@@ -143,11 +145,12 @@ def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
             "what was given there may not have been seen, or what was found may be explained by "
             f"what comes; where nothing comes any more, all is said by: {to_finish}"
         )
-    if not carried.checked:
+    account = carried.account
+    if not account.checked:
         why.append("nothing was checked")
-    elif carried.account.is_for_the_lesser_part:
+    elif account.is_for_the_lesser_part:
         why.append(
-            f"more rows were rejected than the {carried.checked:,} that were checked, so what is "
+            f"more rows were rejected than the {account.checked:,} that were checked, so what is "
             "kept is kept by the lesser part only"
         )
     if carried.raised > carried.withdrawn:

@@ -120,6 +120,8 @@ def read_as(path: Path, argument: str) -> Iterator[Used | Rejected]:
     identities = [word for word in words if word != STEADY] or [TOLD_APART_BY]
     if len(identities) > 1:
         raise UnreadableHistory(f"messages are told apart by one thing, not by {argument!r}")
+    if identities == ["header="]:
+        raise UnreadableHistory("header= is without a name; write header=NAME")
     yield from read(path, identities[0], is_steady=STEADY in words)
 
 

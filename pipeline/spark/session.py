@@ -100,7 +100,10 @@ def session(
     except ImportError as error:
         raise CannotRun(not_installed("Spark", "pipeline")) from error
     # The workers run what this variable says, and not what the settings say.
-    os.environ["PYSPARK_PYTHON"] = settings.get("spark.pyspark.python", sys.executable)
+    python = settings.get("spark.pyspark.python", sys.executable)
+    if master.startswith("local") and shutil.which(python) is None:
+        raise CannotRun(f"--spark: spark.pyspark.python: {python} is no program of this machine")
+    os.environ["PYSPARK_PYTHON"] = python
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
     if master.startswith("local"):

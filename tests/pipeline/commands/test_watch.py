@@ -69,6 +69,14 @@ def test_the_help_says_what_only_a_check_judges() -> None:
     assert "--stalled-after" not in told.partition("Options:")[2]
 
 
+def test_the_watched_directory_takes_no_results(tmp_path: Path) -> None:
+    words = ["trace", "watch", str(tmp_path), "--out", f"{tmp_path}/."]
+    result = click.testing.CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "is the watched directory; name another folder" in result.output
+    assert not [*tmp_path.iterdir()]
+
+
 def open_history() -> list[Record]:
     """A message that was given to a consumer that may have more on the way, and has no window."""
     return [

@@ -227,6 +227,8 @@ def test_messages_are_told_apart_by_one_thing(tmp_path: Path) -> None:
     path = traced(tmp_path, published("a"))
     with pytest.raises(UnreadableHistory, match="by one thing, not by 'payload,message_id'"):
         outcomes(path, "payload,message_id")
+    with pytest.raises(UnreadableHistory, match="header= is without a name"):
+        outcomes(path, "header=")
 
 
 def test_long_names_are_cut_and_still_differ(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brokerproof.checks.errors import CannotRun
-from brokerproof.pipeline.spark.session import java
+from brokerproof.pipeline.spark.session import java, session
 
 PRESSED = """
 import os, signal, subprocess, sys, time
@@ -132,3 +132,12 @@ def test_why_spark_does_not_start_is_said_in_one_line(
         f"brokerproof.checks.errors.CannotRun: Spark cannot be started on {master}: "
     )
     assert last.endswith(why)
+
+
+def test_an_interpreter_that_is_not_here_is_said_before_spark_starts(tmp_path: Path) -> None:
+    settings = {"spark.pyspark.python": str(tmp_path / "python")}
+    with (
+        pytest.raises(CannotRun, match=r"python is no program of this machine"),
+        session("local[1]", tmp_path, settings),
+    ):
+        pass
