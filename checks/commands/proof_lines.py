@@ -68,7 +68,10 @@ def _liveness_lines(progress: LeadsTo) -> Iterator[str]:
     sentence, _, _ = progress.doc.partition("\n\n")
     yield f"    that is: {' '.join(sentence.split())}"
     fair = ", ".join(progress.fair)
-    yield f"    if none of these steps stays possible for ever and is never taken: {fair}"
+    if progress.together:
+        yield f"    if one of these steps is taken wherever one or another stays possible: {fair}"
+    else:
+        yield f"    if none of these steps stays possible for ever and is never taken: {fair}"
     this = {p: fresh(type(p), f"this {p}") for p in progress.parameters}
     for name, term in progress.finitely.items():
         where = "" if term.op == "constant" else f" where {_in_words(substitute(term, this))}"

@@ -386,6 +386,7 @@ class PointerQueue(EntryList):
                 Entry, lambda e: members(e) & self.at_or_before(e, m), within=self.has_arrived
             )
 
+        least(self.before, lambda e: self.arriving[e])
         least(self.before, lambda e: self.in_list(e) & self.before(self.last_seen[consumer], e))
         ranked(
             *first,

@@ -30,6 +30,7 @@ from brokerproof.models.language import (
     initial,
     invariant,
     leads_to,
+    least,
     require,
 )
 from brokerproof.models.qpid.pointer_queue import (
@@ -210,6 +211,7 @@ class ClockedQueue(TimedQueue, ProgressingQueue):
         """The same where an entry may expire and time passes finitely often."""
         waits, ends = super().wanted_is_delivered(consumer, m)
         finitely(advance=lambda _: TRUE)
+        least(self.before, self.is_overdue)
         self.ranked_up_to(
             m,
             consumer,

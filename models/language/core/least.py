@@ -60,7 +60,15 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
     shown = members(*places, fresh(family, "e"))
     each = "".join(f"for each {place}, " for place in places)
     text = f"least: {each}the order {symbol} has a first e with {shown}, if it has any"
-    trace.assumptions.append(Assumed(text, term))
+    first = None
+    if not sorts:
+        e = fresh(family, "e")
+        behind = forall(
+            family,
+            lambda f: implies(members(f), members(e) & ~cast("Bool", read(symbol, (f, e)))),
+        )
+        first = (e, behind)
+    trace.assumptions.append(Assumed(text, term, first))
 
 
 def not_negative(counter: Map[I, Int] | Int) -> None:

@@ -69,17 +69,18 @@ def axiom(name: str) -> Callable[[Method], Method]:
 
 
 def leads_to(
-    name: str, *, fair: tuple[str, ...] = (), by: tuple[str, ...] = ()
+    name: str, *, fair: tuple[str, ...] = (), together: bool = False, by: tuple[str, ...] = ()
 ) -> Callable[[Method], Method]:
     """Mark a method that returns premise and conclusion, for each value of its parameters.
 
-    Runs count only if they take each `fair` action that stays possible. `by` is as for an
-    invariant.
+    Runs count only if they take each `fair` action that stays possible or, if they are fair
+    `together`, one of them where one or another always is. `by` is as for an invariant.
     """
     promise: Callable[[Method], Method] = _by(_role("leads_to", name), by)
 
     def mark(method: Method) -> Method:
         method.__model_fair__ = fair  # type: ignore[attr-defined]
+        method.__model_together__ = together  # type: ignore[attr-defined]
         return promise(method)
 
     return mark

@@ -589,7 +589,10 @@ def _leading(
         rank = traced.rank
         sets: dict[Symbol, Function] = {}
         fair = cast("tuple[str, ...]", vars(method)["__model_fair__"])
+        together = vars(method)["__model_together__"]
         lowering = rank and rank.lowered_by
+        if together and lowering is not None:
+            raise ModelError(f"{name}: of actions that are fair together each step lowers the rank")
         if lowering is None:
             lowering = dict.fromkeys(fair if rank else (), lambda *_: True)
         lowered_by = _steps(name, actions, lowering, sets)
@@ -603,6 +606,7 @@ def _leading(
         premise=before,
         conclusion=after,
         fair=fair,
+        together=together,
         finitely=finitely,
         rank=rank
         and Rank(rank.parts, lowered_by, pending, tuple(traced.assumptions), sets, rank.words),

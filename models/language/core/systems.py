@@ -22,10 +22,14 @@ class Guard:
 
 @dataclass(frozen=True)
 class Assumed:
-    """A fact about finite families unknown to first-order logic, with a text for readers."""
+    """A fact about finite families unknown to first-order logic, with a text for readers.
+
+    `first` is the fact about the first element of one set, and this element.
+    """
 
     text: str
     term: Bool
+    first: tuple[Term, Bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,9 @@ class Rank:
 class LeadsTo:
     """A leads-to property: after the premise the conclusion follows, if `fair` actions are fair.
 
-    It is about runs that take the steps of `finitely` finitely often: for each such action, a
-    condition on its parameters. `by` names the invariants from which it is proved, if they suffice.
+    If these are fair `together`, one of them is taken where one or another stays possible. It is
+    about runs that take the steps of `finitely` finitely often: for each such action, a condition
+    on its parameters. `by` names the invariants from which it is proved, if they suffice.
     """
 
     name: str
@@ -104,6 +109,7 @@ class LeadsTo:
     premise: Bool
     conclusion: Bool
     fair: tuple[str, ...]
+    together: bool = False
     finitely: dict[str, Bool] = field(default_factory=dict)
     rank: Rank | None = None
     by: tuple[str, ...] = ()

@@ -3,8 +3,9 @@
 A run breaks "premise leads to conclusion" if the conclusion never holds after the premise. Such a
 run ends up in one strongly connected component of the states without the conclusion, or stays in
 one state for ever. It counts only if it is weakly fair: each fair action, with each of its
-arguments, is taken in the component or impossible in one of its states. Steps that happen
-`finitely` often are no part of a component. The counterexample is a lasso: a way into the
+arguments, is taken in the component or impossible in one of its states. Actions that are fair
+together are as one: one of them is taken, or there is a state in which none is possible. Steps that
+happen `finitely` often are no part of a component. The counterexample is a lasso: a way into the
 component, and a cycle in it that takes each fair action, or passes a state where it is impossible.
 """
 
@@ -125,11 +126,24 @@ class _Transitions:
             waiting = ~self.reading.holds(progress.conclusion, variables, self.words)
             asked = asked or bool((premise & waiting).any())
             often = self._often(progress, variables)
-            found = self._broken(progress.fair, premise, waiting, often)
+            found = self._broken(self._due(progress), premise, waiting, often)
             if found is not None:
                 arguments = {parameter_name(p): value_name(type(p), value) for p, value in pairs}
                 return Kept(progress.name, arguments, *found)
         return Kept(progress.name, {}, asked=asked)
+
+    def _due(self, progress: LeadsTo) -> list[list[int]]:
+        """Return the instances that are fair; those of a list are fair together."""
+        fair = [
+            number
+            for number in self.enabled
+            if self.reading.instances[number].action.name in progress.fair
+        ]
+        return [fair] if progress.together else [[number] for number in fair]
+
+    def _enabled(self, due: list[int]) -> Mask:
+        """Return the states in which one of some fair instances is possible."""
+        return np.asarray(np.any([self.enabled[number] for number in due], axis=0))
 
     def _often(self, progress: LeadsTo, variables: dict[Term, Term]) -> Mask:
         """Return the transitions that a run may take again and again."""
@@ -145,7 +159,7 @@ class _Transitions:
         return often
 
     def _broken(
-        self, fair: tuple[str, ...], premise: Mask, waiting: Mask, often: Mask
+        self, fair: list[list[int]], premise: Mask, waiting: Mask, often: Mask
     ) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
         reached = self._search(np.flatnonzero(waiting & premise), waiting)
         component, is_fair = self._fair_components(waiting, fair, often)
@@ -181,7 +195,7 @@ class _Transitions:
         return _Reached(np.concatenate(levels), by)
 
     def _fair_components(
-        self, waiting: Mask, fair: tuple[str, ...], often: Mask
+        self, waiting: Mask, fair: list[list[int]], often: Mask
     ) -> tuple[Numbers, Mask]:
         """Return each state's strongly connected component, and in which a fair run can stay.
 
@@ -196,15 +210,14 @@ class _Transitions:
         is_fair[component[waiting]] = True
         stays = component[source] == component[target]
         taken_in, instance = component[source[stays]], self.instance[inside][stays]
-        for number, enabled in self.enabled.items():
-            if self.reading.instances[number].action.name in fair:
-                is_due = np.ones(count, dtype=np.bool_)
-                is_due[taken_in[instance == number]] = False
-                is_due[component[waiting & ~enabled]] = False
-                is_fair &= ~is_due
+        for due in fair:
+            is_due = np.ones(count, dtype=np.bool_)
+            is_due[taken_in[np.isin(instance, due)]] = False
+            is_due[component[waiting & ~self._enabled(due)]] = False
+            is_fair &= ~is_due
         return component, is_fair
 
-    def _circle(self, entry: int, inside: Mask, fair: tuple[str, ...], often: Mask) -> Way:
+    def _circle(self, entry: int, inside: Mask, fair: list[list[int]], often: Mask) -> Way:
         """Return a fair cycle from a state of the component.
 
         It joins shortest ways to the needs of each fair action, so it is not always the shortest.
@@ -212,16 +225,15 @@ class _Transitions:
         """
         circle: Way = []
         here = entry
-        for number, enabled in self.enabled.items():
-            if self.reading.instances[number].action.name not in fair:
-                continue
+        for due in fair:
+            enabled = self._enabled(due)
             passed = [entry, *(state for _, state in circle)]
-            if any(n == number for n, _ in circle) or not enabled[passed].all():
+            if any(n in due for n, _ in circle) or not enabled[passed].all():
                 continue
             reached = self._search(np.array([here]), inside, often)
             for state in reached.order.tolist():
                 after = self._after(state, often)
-                taken = [(n, t) for n, t in after if n == number and inside[t]]
+                taken = [(n, t) for n, t in after if n in due and inside[t]]
                 if taken or not enabled[state]:
                     circle += [*self._way(reached, state)[1:], *taken[:1]]
                     here = circle[-1][1]

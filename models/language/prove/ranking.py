@@ -6,7 +6,8 @@ While it is pending,
 * one of the fair steps that lower the rank is possible;
 * each step ends with the conclusion, or the property stays pending. A step that lowers the rank
   does so. Any other step lowers it, or leaves it no higher and keeps each lowering step possible,
-  or is one of those that happen finitely often.
+  or is one of those that happen finitely often. Of steps that are fair together one or another is
+  possible all along, by the first condition.
 
 So a run that is pending for ever has a last step that lowers the rank or happens finitely often.
 After it one lowering step stays possible and is never taken, which is not fair. The rank falls only
@@ -19,8 +20,9 @@ The parameters of the property become rigid symbols, so each question is about o
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 import z3
@@ -33,6 +35,7 @@ from brokerproof.models.language.core.terms import (
     FALSE,
     TRUE,
     Bool,
+    Family,
     Int,
     Sort,
     Symbol,
@@ -51,6 +54,7 @@ from brokerproof.models.language.prove.conditions import Condition, InvariantPro
 from brokerproof.models.language.prove.witness import Question
 from brokerproof.models.language.prove.z3_queries import (
     STEPS_FEW,
+    STEPS_FIRST,
     after,
     asked,
     assumed,
@@ -116,7 +120,10 @@ def _witness(question: Question, of: str) -> tuple[Step, ...]:
 
 def _decided(claim: _Claim, of: str, action: Action | None, formulas: list[Bool]) -> Condition:
     started = time.perf_counter()
-    fewer = [*(claim.few or assumed(claim.system)), *claim.known, *formulas]
+    few = [*(claim.few or assumed(claim.system)), *claim.known]
+    if of == HELPED and claim.is_helped_by_names(few):
+        return Condition(None, "proved", time.perf_counter() - started, of=of)
+    fewer = [*few, *formulas]
     every = [*assumed(claim.system), *claim.known, *formulas]
     found = decided(claim.system, every, action, fewer)
     witness = _witness(found.question, of) if found.question else ()
@@ -147,6 +154,7 @@ class _Claim:
             )
             for p in rank.parts
         ]
+        self._together = progress.together
         self._finitely = {name: self._about(term) for name, term in progress.finitely.items()}
         self._lowered_by = {name: self._about(term) for name, term in rank.lowered_by.items()}
         self._sets = {
@@ -154,6 +162,15 @@ class _Claim:
             for group, members in rank.sets.items()
         }
         self.known = [self._about(each.term) for each in rank.assumptions]
+        own = [*self._values.values()]
+        self._named = [*own, *_values_at(own, system)]
+        self._firsts: list[Bool] = []
+        for element, fact in (each.first for each in rank.assumptions if each.first):
+            symbol = Symbol(f"first {len(self._named)}", (), type(element), rigid=True)
+            symbols = (*symbols, symbol)
+            self._named.append(read(symbol, ()))
+            self._firsts.append(self._about(substitute(fact, {element: self._named[-1]})))
+        self.system = dataclasses.replace(self.system, symbols=symbols)
 
     def _about(self, term: T) -> T:
         return substitute(term, self._values)
@@ -190,6 +207,30 @@ class _Claim:
             quantify("exists", variables, possible) for variables, possible in self._lowering()
         )
 
+    def is_helped_by_names(self, premises: list[Bool]) -> bool:
+        """Whether a step that lowers the rank is always possible with elements that have names.
+
+        Those are the property's own, their values in the state, and the first ones. Z3 proves that
+        sooner than that there is any element of which it is so.
+        """
+        none = ~disjunction(self._lowering_by_names())
+        every = [*premises, *self._while_pending(), *self._firsts, none]
+        return bool(asked(self.system, every, STEPS_FIRST)[0] == z3.unsat)
+
+    def _lowering_by_names(self) -> Iterator[Bool]:
+        for name, chosen in self._lowered_by.items():
+            action = self.system.action(name)
+            parameters = [p for p in action.parameters if isinstance(p, Term)]
+            choices = (
+                (TRUE, FALSE) if isinstance(p, Bool) else self._of_sort(type(p)) for p in parameters
+            )
+            for values in itertools.product(*choices):
+                with_these = dict(zip(parameters, values, strict=True))
+                yield substitute(chosen & action.guard, with_these, self._sets)
+
+    def _of_sort(self, sort: Sort) -> tuple[Term, ...]:
+        return tuple(each for each in self._named if type(each) is sort)
+
     def _lowering(self) -> Iterator[tuple[tuple[Term, ...], Bool]]:
         """Yield each action that lowers the rank: new parameters, and where it is possible."""
         for name, chosen in self._lowered_by.items():
@@ -202,9 +243,10 @@ class _Claim:
         """Return the formula that a step of the action does not endanger the property."""
         updates = action.updates
         lowering = self._lowered_by.get(action.name, FALSE)
+        # While the property is pending, one of those that are fair together is possible.
         stays_possible = conjunction(
             quantify("forall", variables, implies(possible, after(possible, updates)))
-            for variables, possible in self._lowering()
+            for variables, possible in (() if self._together else self._lowering())
         )
         allowed = self._finitely.get(action.name, FALSE) | (
             self._no_higher(updates) & stays_possible
@@ -247,6 +289,14 @@ class _Claim:
                     continue
                 come = ~here & ~there & after(apart, action.updates)
                 yield FINITE, action, [*taken(action), quantify("exists", (one, other), come)]
+
+
+def _values_at(elements: Sequence[Term], system: System) -> Iterator[Term]:
+    """Yield the elements that a map of the state has at these elements."""
+    for symbol in system.symbols:
+        if issubclass(symbol.range, Family):
+            at = [[e for e in elements if type(e) is sort] for sort in symbol.domain]
+            yield from (read(symbol, places) for places in itertools.product(*at))
 
 
 def _sort(part: Part) -> Sort:

@@ -205,7 +205,7 @@ def test_a_circle_takes_each_fair_action_or_passes_where_it_is_impossible() -> N
 
 
 def fair_components(
-    transitions: liveness_module._Transitions, waiting: Mask, fair: tuple[str, ...], often: Mask
+    transitions: liveness_module._Transitions, waiting: Mask, fair: list[list[int]], often: Mask
 ) -> set[frozenset[int]]:
     """Return the components in which a fair run can stay, by networkx, one state at a time."""
     graph = nx.MultiDiGraph()
@@ -218,29 +218,34 @@ def fair_components(
     for component in nx.strongly_connected_components(graph):
         taken = {number for _, _, number in graph.subgraph(component).edges(keys=True)}
         if all(
-            number in taken or not all(mask[state] for state in component)
-            for number, mask in transitions.enabled.items()
-            if transitions.reading.instances[number].action.name in fair
+            not taken.isdisjoint(due)
+            or not all(any(transitions.enabled[n][state] for n in due) for state in component)
+            for due in fair
         ):
             found.add(frozenset(component))
     return found
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
 @pytest.mark.parametrize("model", [Restaurant, Crossing])
-def test_components_are_those_that_networkx_finds(model: type[Model], share: float) -> None:
-    system, fair = trace(model), {"serve", "leave", "switch_on"}
+def test_components_are_those_that_networkx_finds(
+    model: type[Model], share: float, together: bool
+) -> None:
+    system, names = trace(model), frozenset(("serve", "leave", "switch_on"))
     reading = ColumnReading(system, Scope({Guest: 3}, range(1)))
-    transitions = liveness_module._Transitions(reading, 1_000, frozenset(fair))
+    transitions = liveness_module._Transitions(reading, 1_000, names)
+    numbers = [*transitions.enabled]
+    fair = [numbers] if together else [[number] for number in numbers]
     for seed in range(20):
         drawn = np.random.default_rng(seed)
         waiting = drawn.random(len(transitions.words)) < share
         often = drawn.random(len(transitions.source)) < (1.0 if seed % 2 else 0.8)
-        component, is_fair = transitions._fair_components(waiting, (*fair,), often)
+        component, is_fair = transitions._fair_components(waiting, fair, often)
         found: dict[int, set[int]] = {}
         for state in np.flatnonzero(waiting & is_fair[component]).tolist():
             found.setdefault(int(component[state]), set()).add(state)
-        expected = fair_components(transitions, waiting, (*fair,), often)
+        expected = fair_components(transitions, waiting, fair, often)
         assert {*map(frozenset, found.values())} == expected
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from brokerproof.checks.commands.proof_lines import invariant_lines
 from brokerproof.models.language import (
+    FALSE,
     Bool,
     Family,
     Fixed,
@@ -14,6 +15,7 @@ from brokerproof.models.language import (
     Model,
     Order,
     SetOf,
+    Value,
     action,
     axiom,
     elements,
@@ -222,9 +224,89 @@ class ComesAndGoes(Row):
         super().serve(g)
 
 
+class ByTwo(Row):
+    """One of two serves, and they change places as often as they like."""
+
+    is_other: Value[Bool]
+
+    @initial
+    def empty(self) -> None:
+        """The first of them serves."""
+        super().empty()
+        self.is_other = FALSE
+
+    @action
+    def change(self) -> None:
+        """They change places."""
+        self.is_other = ~self.is_other
+
+    @action
+    def serve(self, g: Guest) -> None:
+        """The first of them serves."""
+        require(~self.is_other)
+        super().serve(g)
+
+    @action
+    def serve_as_other(self, g: Guest) -> None:
+        """The other one serves."""
+        require(self.is_other)
+        super().serve(g)
+
+    @leads_to(SERVED, fair=("serve", "serve_as_other"), together=True)
+    def is_served(self, g: Guest) -> tuple[Bool, Bool]:
+        """A guest is served by one of them."""
+        least(self.before, lambda f: self.waits[f])
+        finitely(come=lambda f: self.before(f, g))
+        ranked(elements(Guest, lambda f: self.is_in_front(f, g), within=lambda f: self.came[f]))
+        return self.waits[g], ~self.waits[g]
+
+
+class EachByItself(ByTwo):
+    """Neither of them has to serve, since both are absent again and again."""
+
+    @leads_to(SERVED, fair=("serve", "serve_as_other"))
+    def is_served(self, g: Guest) -> tuple[Bool, Bool]:
+        """Wrong: they change places for ever."""
+        return super().is_served(g)
+
+
+class WithoutTheOther(ByTwo):
+    """The other one serves only guests who are alone."""
+
+    @action
+    def serve_as_other(self, g: Guest) -> None:
+        """A guest is served who is alone."""
+        require(forall(Guest, lambda f: ~self.waits[f] | (f == g)))
+        super().serve_as_other(g)
+
+
+def test_of_steps_that_are_fair_together_one_or_another_stays_possible() -> None:
+    assert served(ByTwo).outcome == "proved"
+    assert kept(ByTwo)
+    assert "    if one of these steps is taken wherever one or another stays possible: serve, " in (
+        "\n".join(invariant_lines(served(ByTwo), 0, trace(ByTwo).leads_to[0]))
+    )
+
+
+def test_of_steps_that_are_fair_together_each_lowers_the_rank() -> None:
+    class Chosen(ByTwo):
+        """Only one of them is to lower it."""
+
+        @leads_to(SERVED, fair=("serve", "serve_as_other"), together=True)
+        def is_served(self, g: Guest) -> tuple[Bool, Bool]:
+            """The rank is that of the row."""
+            self.ranked(g)
+            return self.waits[g], ~self.waits[g]
+
+    with pytest.raises(ModelError, match="of actions that are fair together each step lowers"):
+        trace(Chosen)
+
+
 @pytest.mark.parametrize(
     ("model", "failing"),
     [
+        (EachByItself, {(STEP, "change")}),
+        (WithoutTheOther, {(HELPED, None)}),
         (PushedAside, {(STEP, "come")}),
         (NeverServed, {(HELPED, None), (STEP, "come")}),
         (Stutters, {(STEP, "serve")}),
