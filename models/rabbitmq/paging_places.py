@@ -18,9 +18,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brokerproof.models.language import Bool, action, exists, forall, implies, ite, require
-from brokerproof.models.rabbitmq.paging_invariants import PagingInvariants
+from brokerproof.models.language import (
+    Bool,
+    action,
+    elements,
+    exists,
+    finitely,
+    forall,
+    implies,
+    ite,
+    leads_to,
+    least,
+    ranked,
+    require,
+)
+from brokerproof.models.rabbitmq.paging_invariants import EMPTY, FOUND, PagingInvariants
 from brokerproof.models.rabbitmq.paging_state import Message, Place, Segment
+
+IS_FETCHED = "what-is-ready-is-fetched"
+FETCHES = (
+    *("fetch_from_q4", "fetch_from_q3", "fetch_last"),
+    *("fetch_last_and_reload", "fetch_last_and_reload_all"),
+)
+"""The ways to fetch the next message, by the effect on q3; one at most is possible."""
 
 __all__ = ["Message", "PagingPlaces", "Place", "Segment"]
 
@@ -277,3 +297,29 @@ class PagingPlaces(PagingInvariants):
         self.stored = self.stored.map(lambda n, old: old & ~is_it(n))
         self.in_ram = self.in_ram.map(lambda n, old: old & ~is_it(n))
         self.place = self.place.map(lambda n, old: ite(is_it(n), Place.GONE, old))
+
+    @leads_to(IS_FETCHED, fair=FETCHES, together=True, by=(EMPTY, FOUND))
+    def ready_is_fetched(self, m: Message) -> tuple[Bool, Bool]:
+        """A message that is ready is fetched or purged in the end, wherever it is kept."""
+        ranked_to_its_fetch(self, m)
+        return self.is_ready(m), ~self.is_ready(m)
+
+
+def ranked_to_its_fetch(queue: PagingPlaces, m: Message) -> None:
+    """Rank the messages that are fetched before one, and state which steps add to them."""
+
+    def comes_before(*messages: Message) -> Bool:
+        return queue.at_or_before(messages[-1], m)
+
+    finitely(requeue_to_q4=comes_before, requeue_to_q3=comes_before, requeue_to_delta=comes_before)
+    for place in (Place.Q4, Place.Q3):
+        least(queue.before, lambda n, place=place: queue.is_in(n, place))
+    least(queue.before, queue.is_found)
+    ranked(
+        elements(
+            Message,
+            lambda n: queue.is_ready(n) & comes_before(n),
+            within=lambda n: ~queue.is_in(n, Place.NOWHERE),
+        ),
+        words="the ready messages up to this one",
+    )

@@ -19,14 +19,17 @@ from brokerproof.models.language import (
     Value,
     action,
     exists,
+    finitely,
     forall,
     implies,
     initial,
     invariant,
     ite,
+    leads_to,
     require,
 )
-from brokerproof.models.rabbitmq.paging_invariants import USED
+from brokerproof.models.rabbitmq.paging_invariants import EMPTY, FOUND, USED
+from brokerproof.models.rabbitmq.paging_places import FETCHES, IS_FETCHED, ranked_to_its_fetch
 from brokerproof.models.rabbitmq.paging_state import Message, Place
 from brokerproof.models.rabbitmq.paging_syncs import PagingSyncs
 
@@ -281,6 +284,21 @@ class PagingQueue(PagingSyncs):
         none_served = forall(Consumer, lambda c: ~self.active[c] | self.paused[c])
         require(self.has_none(Place.Q4, Place.Q3) | none_served)
         require(self.nothing_is_offered() & ~self.down)
+
+    @leads_to(IS_FETCHED, fair=FETCHES, together=True, by=(EMPTY, FOUND))
+    def ready_is_fetched(self, m: Message) -> tuple[Bool, Bool]:
+        """A ready message is given in the end where the queue chooses consumers with room.
+
+        Unless it is purged, the node stops, or no such consumer is chosen any more.
+        """
+
+        def returned(which: Channel, *_: Message) -> Bool:
+            return exists(Message, lambda n: self.returns(which, n) & self.at_or_before(n, m))
+
+        ranked_to_its_fetch(self, m)
+        finitely(close_channel=returned, close_channel_beside_q3=returned)
+        goes_on = self.active[self.subscriber] & ~self.paused[self.subscriber] & ~self.down
+        return self.is_ready(m) & goes_on, ~self.is_ready(m) | ~goes_on
 
     @invariant(OFFERED, by=(USED,))
     def offered_has_not_come(self) -> Bool:

@@ -45,7 +45,12 @@ from brokerproof.models.rabbitmq.paging_invariants import (
     STORED,
     USED,
 )
-from brokerproof.models.rabbitmq.paging_places import PagingPlaces
+from brokerproof.models.rabbitmq.paging_places import (
+    FETCHES,
+    IS_FETCHED,
+    PagingPlaces,
+    ranked_to_its_fetch,
+)
 from brokerproof.models.rabbitmq.paging_state import Message, Place
 
 WAITING = "what-waits-for-a-sync-is-unconfirmed"
@@ -347,6 +352,12 @@ class PagingSyncs(PagingPlaces):
     def confirmed_survives(self, m: Message) -> Bool:
         """No crash has lost a confirmed message that was still there (C4, I20)."""
         return ~self.lost[m]
+
+    @leads_to(IS_FETCHED, fair=FETCHES, together=True, by=(EMPTY, FOUND))
+    def ready_is_fetched(self, m: Message) -> tuple[Bool, Bool]:
+        """A ready message is fetched or purged in the end, or the node stops."""
+        ranked_to_its_fetch(self, m)
+        return self.is_ready(m) & ~self.down, ~self.is_ready(m) | self.down
 
     @leads_to(
         "an-asked-confirm-is-told",

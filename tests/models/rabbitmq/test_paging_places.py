@@ -8,6 +8,7 @@ from brokerproof.models.language import Bool, action, ite, require
 from brokerproof.models.language.core.model import Model, trace
 from brokerproof.models.language.core.scope import Scope
 from brokerproof.models.language.explore.explorer import Exploration, explore
+from brokerproof.models.language.explore.liveness import check
 from brokerproof.models.language.prove.prover import prove
 from brokerproof.models.rabbitmq.paging_invariants import (
     BOUNDS,
@@ -20,7 +21,13 @@ from brokerproof.models.rabbitmq.paging_invariants import (
     Q2_BESIDE_DELTA,
     RUNS_OUT,
 )
-from brokerproof.models.rabbitmq.paging_places import Message, PagingPlaces, Place, Segment
+from brokerproof.models.rabbitmq.paging_places import (
+    IS_FETCHED,
+    Message,
+    PagingPlaces,
+    Place,
+    Segment,
+)
 
 FOUR = Scope({Message: 4, Segment: 3}, range(1), {"persistent": (1, 0, 0, 1)})
 """Four messages, of which the first and the last are persistent."""
@@ -228,6 +235,16 @@ class PurgesNoBounds(PagingPlaces):
         self._forgets(self.is_ready)
 
 
+class LeavesTheLastOfQ3(PagingPlaces):
+    """Fetches the last message of q3 only if one of q1 follows it."""
+
+    @action
+    def fetch_last(self, m: Message, keeps: Bool) -> None:
+        """The last message of q3 is fetched."""
+        require(self.has_any(Place.Q1))
+        super().fetch_last(m, keeps)
+
+
 def explored(model: type[Model], scope: Scope, *invariants: str) -> Exploration:
     """Explore; all invariants, or those named."""
     return explore(trace(model), scope, invariants=invariants or None, limit_states=1_000_000)
@@ -244,6 +261,13 @@ def test_four_messages_in_three_segments_keep_all_of_it() -> None:
     found = explored(PagingPlaces, FOUR)
     assert (found.violation, found.incomplete) == (None, "")
     assert all(found.firings.values())
+
+
+def test_a_way_to_fetch_that_is_left_out_leaves_a_message_for_ever() -> None:
+    small = Scope({Message: 2, Segment: 2}, range(1))
+    for model, kept in ((PagingPlaces, True), (LeavesTheLastOfQ3, False)):
+        [found] = check(trace(model), small)
+        assert (found.name, found.kept, found.asked) == (IS_FETCHED, kept, True)
 
 
 @pytest.mark.each_time(8)

@@ -20,7 +20,9 @@ from brokerproof.models.language.explore.explorer import explore
 from brokerproof.models.language.explore.reaching import reached
 from brokerproof.models.language.prove import refining
 from brokerproof.models.language.prove.binding import bind
+from brokerproof.models.language.prove.ranking import HELPED, prove_leads_to
 from brokerproof.models.language.prove.refinement import Refinement, Witness, does, stutters
+from brokerproof.models.rabbitmq.paging_places import IS_FETCHED
 from brokerproof.models.rabbitmq.paging_queue import Channel, Consumer, Message, PagingQueue
 from brokerproof.models.rabbitmq.paging_queue_refines_contract import (
     DISK,
@@ -67,6 +69,29 @@ class FetchesQ3First(PagingQueue):
 
 class FetchingRemembering(FetchesQ3First, Remembering):
     """The same with all that the contract remembers of it."""
+
+
+class ServesOneKind(PagingQueue):
+    """Leaves a message in q4 to consumers that acknowledge."""
+
+    @action
+    def fetch_from_q4(self, m: Message, keeps: Bool) -> None:
+        """The consumer acknowledges."""
+        require(keeps)
+        super().fetch_from_q4(m, keeps)
+
+
+@pytest.mark.parametrize(
+    ("model", "failing"),
+    [(PagingQueue, set()), (ServesOneKind, {(HELPED, None)})],
+)
+def test_a_ready_message_is_given_in_the_end(
+    model: type[PagingQueue], failing: set[tuple[str, str | None]]
+) -> None:
+    [progress] = [each for each in trace(model).leads_to if each.name == IS_FETCHED]
+    proof = prove_leads_to(trace(model), progress)
+    assert {(c.of, c.action) for c in proof.conditions if c.outcome == "refuted"} == failing
+    assert proof.outcome == ("refuted" if failing else "proved")
 
 
 class LosesWhatTheChannelHeld(PagingQueue):
