@@ -63,8 +63,8 @@ KNOWN = "what-the-queue-knows-to-be-synced-is"
 DOWN = "while-the-node-is-down-all-is-in-delta"
 
 
-class PagingSyncs(PagingPlaces):
-    """A paging queue whose messages are synced and confirmed, and whose node stops and starts.
+class PagingConfirms(PagingPlaces):
+    """A paging queue whose messages are synced and confirmed, on a node that may be down.
 
     `forgotten` is history: a crash came before the confirm. `lost` is too: a crash has lost a
     message after its confirm.
@@ -196,7 +196,9 @@ class PagingSyncs(PagingPlaces):
         )
         self.to_confirm.fill(False)
 
-    # Crashes.
+
+class PagingSyncs(PagingConfirms):
+    """The same, and the node stops and starts."""
 
     @action
     def crash(self) -> None:
