@@ -312,42 +312,44 @@ class PagingQueue(PagingSyncs):
 
 PagingQueue.equivalent_mutants = """
 No other live message is in these positions: the rest of the condition says the same.
-    fetch_last_and_reload: place*3, from_start; fetch_last_and_reload_all: place;
-    get_last_and_reload: place*3, from_start; get_last_and_reload_all: place;
-    put_back_and_reload: place*3, from_start; put_back_and_reload_all: place;
+    fetch_last_and_reload: place*2, from_start; fetch_last_and_reload_all: place;
+    get_last_and_reload: place*2, from_start; get_last_and_reload_all: place;
+    put_back_and_reload: place*2, from_start; put_back_and_reload_all: place;
     restart_and_reload: from_start
 Outside delta, memory and index agree on `delivered`, so a second read changes nothing.
     fetch_last_and_reload: delivered*4; fetch_last_and_reload_all: delivered*4;
     get_last_and_reload: delivered*4; get_last_and_reload_all: delivered*4;
     put_back_and_reload: delivered*4; put_back_and_reload_all: delivered*4
 All of delta is in one segment, so any position there finds it.
-    fetch_last_and_reload_all: guard 3*5; get_last_and_reload_all: guard 3*5;
-    put_back_and_reload_all: guard 2*5; restart_and_reload_all: guard 1*3
+    fetch_last_and_reload_all: guard 3*7; get_last_and_reload_all: guard 3*7;
+    put_back_and_reload_all: guard 2*7; restart_and_reload_all: guard 1*4
 A segment without messages of delta is read: it adds nothing, and q3 is not empty.
-    put_back_and_reload: guard 2*4
+    put_back_and_reload: guard 2*5
 Content or delta is read sooner than needed, behind the messages of q4 and q3.
-    put_back_into_q4: guard 1, guard 2; put_back_and_reload: guard 1*2;
-    put_back_and_reload_all: guard 1*2
+    put_back_into_q4: guard 1*2, guard 2; put_back_and_reload: guard 1*4;
+    put_back_and_reload_all: guard 1*4
 A message behind one of q3, or in a later segment, is so relative to q3's first too.
-    page_q3: guard 1; requeue_to_q3: guard 2
+    page_q3: guard 1*2; requeue_to_q3: guard 2*3
+No message is in a later segment than itself, in q4 behind q3, or in q2 before delta.
+    page_q3: guard 1*2; page_q2: guard 1
+The message is there already, with its content on disk, so nothing changes.
+    page_q1_to_q2: guard 1; page_q2: guard 1
 Delta starts behind all of q3 and before all of q2, and beside delta q3 is not empty.
-    page_q2: from_start*3; requeue_to_delta: guard 2*4;
+    page_q2: from_start*3; requeue_to_delta: guard 2*7;
     close_channel_beside_q3: stored, noted, before_end
 Pending messages may be between delta's bounds: a reload leaves them out.
     close_channel_beside_q3: before_end
 Contents of pending messages leave in any order, and a second time changes nothing.
-    limit_ram_acks: guard 1, guard 2
+    limit_ram_acks: guard 1, guard 2*3
 A message in the index that is not ready was delivered, and that is noted already.
     purge: noted
 The queue may serve any consumer, so it may always serve the same one.
     choose: subscriber
 A report or a confirm is sent once more, which breaks nothing.
-    hear_written: tells_written; hear_ignored: tells_ignored; drain_confirmed: to_confirm;
-    fetch_from_q3: tells_ignored; fetch_from_q4: tells_ignored*2; fetch_last: tells_ignored;
-    fetch_last_and_reload: tells_ignored; fetch_last_and_reload_all: tells_ignored;
-    get_from_q3: tells_ignored; get_from_q4: tells_ignored*2; get_last: tells_ignored;
-    get_last_and_reload: tells_ignored; get_last_and_reload_all: tells_ignored;
-    acknowledge: tells_ignored*2; purge: tells_ignored*2; sync_store: tells_written
+    drain_confirmed: to_confirm; fetch_from_q4: tells_ignored;
+    fetch_last_and_reload: tells_ignored; get_from_q4: tells_ignored;
+    get_last_and_reload: tells_ignored; acknowledge: tells_ignored; purge: tells_ignored;
+    shared: is_index_news
 A node that finds nothing and does not come up does nothing wrong.
     restart: down*2
 No message is ready where a start finds none.
@@ -355,7 +357,7 @@ No message is ready where a start finds none.
 A node that is down has nothing to lose.
     crash: guard 2
 Of a message that is gone no index entry, flag or sync is read any more.
-    crash: noted, acked, stored, was_fetched;
+    crash: noted, acked, stored, was_fetched*2;
     restart_and_reload: delivered*2, content_synced*2, index_synced*2;
     restart_and_reload_all: delivered*3, content_synced*2, index_synced*2
 Of a node that is down, delta starts before all positions or has no message.
@@ -372,4 +374,6 @@ The window is set again when a consumer comes.
     open_window: guard 1
 The value is set before it is read.
     initially: delivered*2
+Only four messages show it: a reload that finds pending ones is a twin, and refuted.
+    shared: is_found*2
 """
