@@ -114,7 +114,8 @@ MEANINGS: Final[dict[Kind, str]] = {
     "delete": "A queue was dropped with all that was in it.",
     "crash": "The broker stopped without warning.",
     "restart": "The broker came back from what is durable.",
-    "drained": "A consumer without limits found a queue empty, and none of its messages was held.",
+    "drained": "A consumer without limits found a queue empty, and none of its messages was held, "
+    "except by gets without an answer.",
 }
 
 MUST_HAVE: Final[dict[Kind, tuple[str, ...]]] = {

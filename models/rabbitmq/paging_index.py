@@ -457,5 +457,5 @@ The last record of an interrupted append, or all that are left, need not reach t
 A flush or a recovery that is under way at first finds nothing to do.
     initially: flushed*2, phase*3
 No message has these records in journal and file: of `recover` alone, the change is none.
-    shared: left_of*10, read
+    shared: left_of*10, read*5
 """
