@@ -166,11 +166,8 @@ class _Claim:
         self._named = [*own, *_values_at(own, system)]
         self._firsts: list[Bool] = []
         for element, fact in (each.first for each in rank.assumptions if each.first):
-            symbol = Symbol(f"first {len(self._named)}", (), type(element), rigid=True)
-            symbols = (*symbols, symbol)
-            self._named.append(read(symbol, ()))
-            self._firsts.append(self._about(substitute(fact, {element: self._named[-1]})))
-        self.system = dataclasses.replace(self.system, symbols=symbols)
+            self._named.append(element)
+            self._firsts.append(self._about(fact))
 
     def _about(self, term: T) -> T:
         return substitute(term, self._values)
@@ -210,23 +207,20 @@ class _Claim:
     def is_helped_by_names(self, premises: list[Bool]) -> bool:
         """Whether a step that lowers the rank is always possible with elements that have names.
 
-        Those are the property's own, their values in the state, and the first ones. Z3 proves that
-        sooner than that there is any element of which it is so.
+        Those are the property's own, their values in the state, and the first ones. Then Z3
+        need not search for an element.
         """
         none = ~disjunction(self._lowering_by_names())
         every = [*premises, *self._while_pending(), *self._firsts, none]
         return bool(asked(self.system, every, STEPS_FIRST)[0] == z3.unsat)
 
     def _lowering_by_names(self) -> Iterator[Bool]:
-        for name, chosen in self._lowered_by.items():
-            action = self.system.action(name)
-            parameters = [p for p in action.parameters if isinstance(p, Term)]
+        for variables, possible in self._lowering():
             choices = (
-                (TRUE, FALSE) if isinstance(p, Bool) else self._of_sort(type(p)) for p in parameters
+                (TRUE, FALSE) if isinstance(v, Bool) else self._of_sort(type(v)) for v in variables
             )
             for values in itertools.product(*choices):
-                with_these = dict(zip(parameters, values, strict=True))
-                yield substitute(chosen & action.guard, with_these, self._sets)
+                yield substitute(possible, dict(zip(variables, values, strict=True)))
 
     def _of_sort(self, sort: Sort) -> tuple[Term, ...]:
         return tuple(each for each in self._named if type(each) is sort)

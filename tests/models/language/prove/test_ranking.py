@@ -275,7 +275,7 @@ class WithoutTheOther(ByTwo):
 
     @action
     def serve_as_other(self, g: Guest) -> None:
-        """A guest is served who is alone."""
+        """The guest is alone."""
         require(forall(Guest, lambda f: ~self.waits[f] | (f == g)))
         super().serve_as_other(g)
 
