@@ -335,10 +335,7 @@ def _left_open(
         why = "no requirement is put to the test" if read.account.rows else "it has no rows"
         yield f"nothing was checked of {asked.source}: {why}"
     elif account.is_for_the_lesser_part:
-        yield (
-            f"inconclusive: more rows were rejected than the {account.checked:,} that were "
-            "checked, so what is kept is kept by the lesser part only"
-        )
+        yield f"inconclusive: {account.complaint}"
 
 
 @dataclass(frozen=True)

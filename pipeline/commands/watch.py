@@ -149,10 +149,7 @@ def ending(carried: Carried, to_finish: str) -> tuple[ExitStatus, list[str]]:
     if not account.checked:
         why.append("nothing was checked")
     elif account.is_for_the_lesser_part:
-        why.append(
-            f"more rows were rejected than the {account.checked:,} that were checked, so what is "
-            "kept is kept by the lesser part only"
-        )
+        why.append(account.complaint)
     if carried.raised > carried.withdrawn:
         return ExitStatus.BROKEN, why
     return ExitStatus.INCONCLUSIVE if why else ExitStatus.KEPT, why

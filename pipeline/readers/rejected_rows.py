@@ -108,6 +108,14 @@ class Account:
         """Whether fewer rows were checked than rejected, of those that a history could hold."""
         return self.checked < self.rejected - self.by_category["about something else"]
 
+    @property
+    def complaint(self) -> str:
+        """The words for an account that is for the lesser part."""
+        return (
+            f"more rows were rejected than the {self.checked:,} that were checked, so requirements "
+            "are kept by the lesser part only"
+        )
+
     def add(self, rows: int, checked: int, rejected: Counter[Category]) -> None:
         """Add the counts of further rows; raises `Unbalanced`."""
         if rows != checked + rejected.total():
