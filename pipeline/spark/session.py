@@ -91,8 +91,8 @@ def session(
     """Yield a session on a master, and stop it.
 
     It spills below `scratch`. `settings` are Spark's own, and replace those made here. A session
-    that `is_brief` has little to do in Java itself and skips most of its compilation. Raises
-    `CannotRun` if it cannot be started.
+    that `is_brief` only moves a few large values in Java: it skips most of its compilation, and
+    its tasks have one serializer each. Raises `CannotRun` if it cannot be started.
     """
     java()
     try:
@@ -281,6 +281,10 @@ def _settings(master: str, scratch: Path, *, is_brief: bool) -> dict[str, str]:
     log.write_text(_LOG, encoding="ascii")
     settings["spark.log.level"] = "ERROR"
     options = [f"-Dlog4j2.configurationFile={log.as_uri()}", *(BRIEF if is_brief else ())]
+    if is_brief:
+        # Otherwise a task of up to 200 parts makes a serializer for each, which takes longer than
+        # to move the part's values.
+        settings["spark.shuffle.sort.bypassMergeThreshold"] = "1"
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     if master.startswith("local"):
         heap_mb = max(1024, min(4096, memory_mb() // 4))
