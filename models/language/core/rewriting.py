@@ -6,6 +6,7 @@ function's body. Every rebuilt term is simplified by the constructors of `terms`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
@@ -133,6 +134,7 @@ def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
             stack.extend(current.args)
 
 
+@functools.lru_cache(4096)
 def symbols_read(term: Term) -> tuple[Symbol, ...]:
     """Return the symbols that a term reads, each once."""
     read_here = (cast("Symbol", part.payload) for part in subterms(term) if part.op == "read")

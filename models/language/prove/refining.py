@@ -259,6 +259,8 @@ class Bound:
             yield _Obligation(f"{symbol}", broken)
 
     def _answer(self, action: Action, obligation: _Obligation) -> Answer:
+        if not obligation.reason and self._is_trivial(obligation):
+            return Answer(obligation.name, action.name, "proved", by_construction=True)
         premises = [*assumed(self.system), *taken(action)]
         found = decided(self.system, [*premises, obligation.unless, obligation.broken], action)
         if found.outcome == "proved" and obligation.reason:
@@ -268,8 +270,7 @@ class Bound:
                     obligation.name, action.name, "refuted", "left out in vain: it is kept"
                 )
         witness = found.question.shown() if found.question and found.question.action else ()
-        trivial = found.outcome == "proved" and self._is_trivial(obligation)
-        return Answer(obligation.name, action.name, found.outcome, found.reason, witness, trivial)
+        return Answer(obligation.name, action.name, found.outcome, found.reason, witness)
 
     def _is_trivial(self, obligation: _Obligation) -> bool:
         """Whether an obligation holds in all states, whatever the action's guard."""

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import z3
 
 from brokerproof.models.language.core.model import Action, ModelError, System
-from brokerproof.models.language.core.rewriting import Function, substitute
+from brokerproof.models.language.core.rewriting import Function, substitute, symbols_read
 from brokerproof.models.language.core.scope import families
 from brokerproof.models.language.core.systems import Ghost, LeadsTo, Statement
 from brokerproof.models.language.core.terms import (
@@ -68,7 +68,7 @@ SIZES_SOON = 3
 """The number of small sizes that are tried before the other ways: most wrong claims fail there."""
 
 STEPS_TRIVIAL = 100_000
-"""Z3's limit for whether a formula is true without the model; at the limit it counts as not."""
+"""Z3's limit for what few formulas of the model decide, or none; at the limit it counts as open."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,15 @@ def decided(
     action: Action | None = None,
     fewer: Sequence[Bool] = (),
 ) -> Decision:
-    """Return a claim as proved if the formulas have no model.
+    """Return a claim as proved if the formulas, of which the last is its negation, have no model.
 
     `action` owns the free variables of the formulas. `fewer` of them, if given, may have no model
-    already, and are tried first: too many premises can keep Z3 from a simple proof.
+    already, and are tried first: too many premises can keep Z3 from a simple proof. If they are not
+    given, those near the negation are tried.
     """
+    near = [] if fewer else _near(formulas, action)
+    if near and asked(system, near, STEPS_TRIVIAL)[0] == z3.unsat:
+        return Decision("proved")
     if fewer and asked(system, fewer, STEPS_FIRST)[0] == z3.unsat:
         return Decision("proved")
     verdict, reason = asked(system, formulas, STEPS_FIRST)
@@ -114,6 +118,18 @@ def decided(
     if verdict == z3.sat:
         return Decision("refuted", reason=f"{small}, but one with more")
     return Decision("unknown", reason=f"{small}; beyond, Z3 says: {reason}")
+
+
+def _near(formulas: Sequence[Bool], action: Action | None) -> list[Bool]:
+    """Return the formulas that read no more than the last and the action's guard do.
+
+    None are returned if that leaves out none.
+    """
+    read_there = set[Symbol]().union(
+        *(symbols_read(each) for each in (formulas[-1], *(taken(action) if action else ())))
+    )
+    near = [each for each in formulas if read_there.issuperset(symbols_read(each))]
+    return near if len(near) < len(formulas) else []
 
 
 def small_sizes(system: System) -> Iterator[dict[Sort, int]]:
