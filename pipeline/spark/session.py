@@ -50,7 +50,11 @@ END_S_MAX: Final = 60.0
 
 _ENDED: Final = "JAVA_GATEWAY_EXITED"
 _THROWN: Final = 'Exception in thread "main" '
-_BESIDE: Final = ("An error occurred while calling ", "WARNING: ")
+_BESIDE: Final = (
+    "An error occurred while calling ",
+    "Error occurred during initialization of VM",
+    "WARNING: ",
+)
 """How lines begin that come before the one which says why Spark did not start."""
 
 _NO_SETTINGS: Final[Mapping[str, str]] = {}
@@ -150,7 +154,7 @@ def _started(conf: SparkConf, log: IO[bytes]) -> SparkSession:
             gateway: Any = SparkContext._gateway  # noqa: SLF001 (that of a session before)
             if gateway is None:
                 with starting.runtime_noted():
-                    gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
+                    gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
             starting.runtime = gateway.proc
             SparkContext(conf=conf, gateway=gateway)
             starting.listen()  # Spark has put a handler of its own in place

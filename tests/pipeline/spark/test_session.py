@@ -110,6 +110,7 @@ def test_ctrl_c_while_spark_starts_ends_it_at_once(
         ("nowhere", "1g", "Master must either be yarn or start with spark, k8s, or local"),
         ("local[0]", "1g", "Asked to run locally with 0 threads"),
         ("local[1]", "much", "Invalid maximum heap size: -Xmxmuch"),
+        ("local[1]", "1k", "Too small maximum heap"),
     ],
 )
 def test_why_spark_does_not_start_is_said_in_one_line(
