@@ -123,7 +123,7 @@ def _decided(claim: _Claim, of: str, action: Action | None, formulas: list[Bool]
     few = [*(claim.few or assumed(claim.system)), *claim.known]
     if of == HELPED and claim.is_helped_by_names(few):
         return Condition(None, "proved", time.perf_counter() - started, of=of)
-    fewer = [*few, *formulas]
+    fewer = [*few, *formulas] if claim.few else []
     every = [*assumed(claim.system), *claim.known, *formulas]
     found = decided(claim.system, every, action, fewer)
     witness = _witness(found.question, of) if found.question else ()

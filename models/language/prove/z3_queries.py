@@ -86,16 +86,14 @@ def decided(
     action: Action | None = None,
     fewer: Sequence[Bool] = (),
 ) -> Decision:
-    """Return a claim as proved if the formulas, of which the last is its negation, have no model.
+    """Return a claim as proved if the formulas have no model; the last is the claim's negation.
 
     `action` owns the free variables of the formulas. `fewer` of them, if given, may have no model
     already, and are tried first: too many premises can keep Z3 from a simple proof. If they are not
     given, those near the negation are tried.
     """
-    near = [] if fewer else _near(formulas, action)
-    if near and asked(system, near, STEPS_TRIVIAL)[0] == z3.unsat:
-        return Decision("proved")
-    if fewer and asked(system, fewer, STEPS_FIRST)[0] == z3.unsat:
+    some, steps = (fewer, STEPS_FIRST) if fewer else (_near(formulas, action), STEPS_TRIVIAL)
+    if some and asked(system, some, steps)[0] == z3.unsat:
         return Decision("proved")
     verdict, reason = asked(system, formulas, STEPS_FIRST)
     if verdict == z3.unsat:
