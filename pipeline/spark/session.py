@@ -284,10 +284,11 @@ def _settings(master: str, scratch: Path, *, is_brief: bool) -> dict[str, str]:
     log = scratch / "log4j2.properties"
     log.write_text(_LOG, encoding="ascii")
     settings["spark.log.level"] = "ERROR"
-    options = [f"-Dlog4j2.configurationFile={log.as_uri()}", *(BRIEF if is_brief else ())]
+    options = [f"-Dlog4j2.configurationFile={log.as_uri()}"]
     if is_brief:
-        # Otherwise a task of up to 200 parts makes a serializer for each, which takes longer than
-        # to move the part's values.
+        options += BRIEF
+        # With up to 200 parts, a task would make a serializer for each part. That takes longer
+        # than moving the values.
         settings["spark.shuffle.sort.bypassMergeThreshold"] = "1"
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     if master.startswith("local"):
