@@ -352,7 +352,7 @@ A pass that is not needed, or goes on longer, finds nothing to do.
 A message that arrives during a read is found before the read ends.
     end_reading: woken
 A consumer that comes or goes during a pass makes it longer.
-    cancel: guard 2; close: guard 1
+    close: guard 1
 More messages are read at a time.
     read: counted; pass_over: guard 1*2
 The audit knows no unread message, so a read asks it in vain.

@@ -155,8 +155,8 @@ class CursorQueue(CursorStore):
 CursorQueue.equivalent_mutants = """
 A read may start anywhere: it leaves messages that are in memory there.
     send_past_cache: behind; send_past_nothing: guard 1, guard 2*5, behind;
-    pass_over: guard 1*2; read: read_last; acknowledge: behind, read_last*2; hand: behind,
-    read_last*2; get_for_good: behind, read_last*2
+    pass_over: guard 1*2; read: read_last; acknowledge: behind*2; hand: behind*2;
+    get_for_good: behind*2
 A message of the batch that is read again takes room twice, which `cursor-room` counts.
     read: guard 1
 Only the model of passes, `cursor-progress`, requires the cursor to go on.
@@ -169,6 +169,8 @@ The contract does not tell when a broker is down: no message reaches a consumer 
     attach: guard 1; come_to_rest: guard 1
 A second crash has nothing more to take, and a second start nothing more to find.
     crash: guard 1; restart: guard 1
+A window that stays where it is forgets nothing; `cursor-audit` says when it slides.
+    send_cached: recorded; read: recorded
 A start finds an audit that knows nothing, wherever its window begins.
     crash: below*2
 The window is set again when a consumer comes.

@@ -180,14 +180,10 @@ class CursorRoom(CursorPageIn):
 
 
 CursorRoom.equivalent_mutants = """
-A read may start anywhere: it leaves messages that are in memory there.
-    send_past_nothing: guard 2, guard 3*5; pass_over: guard 2*2
 A cache that ends early, or does not begin again, costs only reads of the store.
     send_past_cache: guard 1*2; send_past_nothing: guard 1*2
 A look finds nothing if no message is pending.
     read: guard 1*2; pass_over: guard 1*2
-Only the contract says which consumers take messages, and until when.
-    attach: guard 1
 An unloaded content takes no room, so it gives none back.
     unload: guard 1
 """

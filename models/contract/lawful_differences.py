@@ -191,9 +191,9 @@ LawfulContract.equivalent_mutants = """
 What a difference allows is tried on real brokers; no invariant says how much it is.
     consume: in_view*5; deliver: on_its_way; deliver_by_rank: on_its_way;
     browse: browser-sees-available; close_channel: returning; release_at_close: returning*2;
-    purge: spared*3, voided*7; forget_held: guard 1; initially: in_view*2, on_its_way*2
+    purge: spared*3, voided*5; forget_held: guard 1; initially: in_view*2, on_its_way*2
 An arrival has not returned, and comes last of its level: no entry of its level is behind it.
-    publish: behind*4, may_repeat
+    publish: behind*2
 An expired or settled message is never available again, so no browser is owed it.
     publish: excused
 The gate asks this to know when to stop waiting; it is no step of a broker.

@@ -252,8 +252,7 @@ A get is no step of the contract before its answer, and selects nothing there.
 The window of a consumer that left is not read, and nothing is left to flush for it or for a get.
     set_limits: guard 1; flush: guard 2*3
 A queue may look once more whether it is used, and need not if it is shut.
-    close_channel: has_to_look; close_idle_channel: has_to_look; dismiss: has_to_look*2;
-    stay: guard 1, has_to_look*2
+    dismiss: has_to_look*2; stay: guard 1, has_to_look*2
 The contract deletes a queue in one step: how a deletion begins is not seen.
     shut_down: guard 1, shut*2; drop_everything: guard 1*3; tell: guard 1; initially: shut*2
 An auto-close consumer for which an entry is left need not have closed itself.

@@ -270,14 +270,4 @@ At rest nothing is left for a consumer that was notified in vain.
 A removed consumer is in no list, so nothing asks for the one before.
     unsubscribe: was_listed; close_channel: was_listed; close_idle_channel: was_listed;
     initially: was_listed*5
-A pointer may go back too far or too often: that costs steps and breaks no requirement.
-    deliver: guard 3; get: guard 3
-An available entry that is not ahead of the pointer is just arriving, and is the first.
-    deliver: guard 3; get: guard 3*2
-A skipped entry is acquired: the pointer would have passed over it in a step of its own.
-    deliver: guard 3; get: guard 3*2
-Entries that a consumer holds from earlier do not affect its pointer.
-    subscribe: guard 2
-Where no entry is the last one ahead, none is ahead: a list is finite.
-    find_nothing: guard 4; final_drain: guard 4
 """

@@ -316,10 +316,6 @@ No other live message is in these positions: the rest of the condition says the 
     get_last_and_reload: place*2, from_start; get_last_and_reload_all: place;
     put_back_and_reload: place*2, from_start; put_back_and_reload_all: place;
     restart_and_reload: from_start
-Outside delta, memory and index agree on `delivered`, so a second read changes nothing.
-    fetch_last_and_reload: delivered*4; fetch_last_and_reload_all: delivered*4;
-    get_last_and_reload: delivered*4; get_last_and_reload_all: delivered*4;
-    put_back_and_reload: delivered*4; put_back_and_reload_all: delivered*4
 All of delta is in one segment, so any position there finds it.
     fetch_last_and_reload_all: guard 3*7; get_last_and_reload_all: guard 3*7;
     put_back_and_reload_all: guard 2*7; restart_and_reload_all: guard 1*4
@@ -336,13 +332,11 @@ The message is there already, with its content on disk, so nothing changes.
     page_q1_to_q2: guard 1; page_q2: guard 1
 Delta starts behind all of q3 and before all of q2, and beside delta q3 is not empty.
     page_q2: from_start*3; requeue_to_delta: guard 2*7;
-    close_channel_beside_q3: stored, noted, before_end
+    close_channel_beside_q3: place, noted, before_end
 Pending messages may be between delta's bounds: a reload leaves them out.
     close_channel_beside_q3: before_end
 Contents of pending messages leave in any order, and a second time changes nothing.
     limit_ram_acks: guard 1, guard 2*3
-A message in the index that is not ready was delivered, and that is noted already.
-    purge: noted
 The queue may serve any consumer, so it may always serve the same one.
     choose: subscriber
 A report or a confirm is sent once more, which breaks nothing.
@@ -357,9 +351,10 @@ No message is ready where a start finds none.
 A node that is down has nothing to lose.
     crash: guard 2
 Of a message that is gone no index entry, flag or sync is read any more.
-    crash: noted, acked, stored, was_fetched*2;
-    restart_and_reload: delivered*2, content_synced*2, index_synced*2;
-    restart_and_reload_all: delivered*3, content_synced*2, index_synced*2
+    crash: noted, was_fetched; restart_and_reload: content_synced, index_synced;
+    restart_and_reload_all: delivered, content_synced, index_synced
+A message of delta stays there in a crash, and may be told as new or as given before.
+    crash: place*2
 Of a node that is down, delta starts before all positions or has no message.
     lose: from_start
 Positions that are synced while the node is down are lost less often.

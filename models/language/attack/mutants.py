@@ -2,7 +2,9 @@
 
 Owns the set of mutants and their names; their outcome is up to `mutation_testing`. A guard is only
 weakened, because a stronger one breaks no invariant; the negations above a part decide which way it
-changes. Of updates and initial values any part is changed; an axiom is dropped.
+changes. Of updates and initial values any part is changed; an axiom is dropped. A condition or a
+choice that stands at several places of an action's updates is changed at all of them: the text has
+it once, as a name or as the state between two assignments.
 
 Invariant: names are unique within a system, depend on the model's text alone, and begin with the
 place of the change, because the reasons for equivalent mutants are kept by place.
@@ -13,18 +15,19 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from brokerproof.models.language.core.model import Action, Guard, Statement, System
-from brokerproof.models.language.core.rewriting import Function, rebuild
+from brokerproof.models.language.core.rewriting import Function, rebuild, replaced, subterms
 from brokerproof.models.language.core.terms import (
     FALSE,
     TRUE,
     Bool,
     Enumeration,
     Int,
+    Sort,
     Symbol,
     Term,
     add,
@@ -41,6 +44,8 @@ from brokerproof.models.language.core.terms import (
 )
 
 Direction: TypeAlias = Literal["weaker", "stronger", "any"]
+
+Updates: TypeAlias = Mapping[Symbol, Function]
 
 
 class Variant(NamedTuple):
@@ -178,17 +183,61 @@ def _of_guards(action: Action) -> Iterator[Mutant]:
 
 
 def _of_updates(action: Action) -> Iterator[Mutant]:
-    for symbol, function in action.updates.items():
+    updates = _in_the_same_variables(action.updates)
+    several = _at_several_places(function.body for function in updates.values())
+    unplaced = set(several)
+    for symbol, function in updates.items():
         without = {s: f for s, f in action.updates.items() if s is not symbol}
-        changed = dataclasses.replace(action, updates=without)
+        stays = dataclasses.replace(action, updates=without)
         name = f"{action.name}: {symbol}: stays as it was"
-        yield Mutant(name, action, changed, function.body)
-        for each in variants(function.body, "any"):
-            if each.term is not function.body and not _is_the_old(symbol, function, each.term):
-                updates = action.updates | {symbol: Function(function.parameters, each.term)}
-                changed = dataclasses.replace(action, updates=updates)
-                name = f"{action.name}: {symbol}: {each.change}"
-                yield Mutant(name, action, changed, each.part)
+        yield Mutant(name, action, stays, function.body)
+        parts = [part for part in subterms(function.body) if part in unplaced]
+        unplaced.difference_update(parts)
+        changes: list[tuple[Variant, dict[Symbol, Term]]] = []
+        if function.body not in several:
+            alone = variants(function.body, "any", several)
+            changes += ((each, {symbol: each.term}) for each in alone)
+        for part in parts:
+            for each in variants(part, "any", several):
+                everywhere = {s: replaced(f.body, {part: each.term}) for s, f in updates.items()}
+                changes.append((each, everywhere))
+        for each, bodies in changes:
+            if changed := _with_updates(action, updates, bodies):
+                yield Mutant(f"{action.name}: {symbol}: {each.change}", action, changed, each.part)
+
+
+def _in_the_same_variables(updates: Updates) -> Updates:
+    """Return the functions with one variable for each place and sort of a parameter."""
+    common: dict[tuple[int, Sort], Term] = {}
+    found = {}
+    for symbol, function in updates.items():
+        places = enumerate(function.parameters)
+        parameters = tuple(common.setdefault((at, type(p)), p) for at, p in places)
+        found[symbol] = Function(parameters, function.at(*parameters))
+    return found
+
+
+def _at_several_places(bodies: Iterable[Term]) -> frozenset[Term]:
+    """Return the conditions and choices that stand at several places, each as it is or negated."""
+    places: Counter[Term] = Counter()
+    roots = tuple(bodies)
+    parts = {part for body in roots for part in subterms(body) if part.op != "not"}
+    for place in (*roots, *(arg for part in parts for arg in part.args)):
+        places[place.args[0] if place.op == "not" else place] += 1
+    kinds = ("and", "or", "ite", "forall", "exists")
+    return frozenset(part for part, many in places.items() if many > 1 and part.op in kinds)
+
+
+def _with_updates(action: Action, updates: Updates, bodies: Mapping[Symbol, Term]) -> Action | None:
+    """Return the action with these updates; None if it does the same, or one alone stays as is."""
+    other = {
+        symbol: Function(updates[symbol].parameters, body)
+        for symbol, body in bodies.items()
+        if body is not updates[symbol].body
+    }
+    if not other or (len(other) == 1 and all(_is_the_old(s, f, f.body) for s, f in other.items())):
+        return None
+    return dataclasses.replace(action, updates=action.updates | other)
 
 
 def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
@@ -197,15 +246,21 @@ def _is_the_old(symbol: Symbol, function: Function, term: Term) -> bool:
     return is_it and all(map(operator.is_, term.args, function.parameters))
 
 
-def variants(term: Term, direction: Direction) -> Iterator[Variant]:
-    """Yield the term with one part changed, each truth value in the given direction."""
+def variants(term: Term, direction: Direction, beyond: Container[Term] = ()) -> Iterator[Variant]:
+    """Yield the term with one part changed, each truth value in the given direction.
+
+    Terms of `beyond` stay as they are within the term.
+    """
     yield from _here(term, direction)
     if term.op in ("equal", "less", "read", "variable", "constant"):
         return
     for place, arg in enumerate(term.args):
         if term.op == "ite" and place == 0 and direction != "any":
             continue
-        for each in variants(arg, _opposite(direction) if term.op == "not" else direction):
+        if arg in beyond:
+            continue
+        towards = _opposite(direction) if term.op == "not" else direction
+        for each in variants(arg, towards, beyond):
             args = (*term.args[:place], each.term, *term.args[place + 1 :])
             yield each._replace(term=rebuild(term, args))
 

@@ -21,7 +21,8 @@ import dataclasses
 import inspect
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -150,16 +151,23 @@ class Subject:
 
     def mutants(self) -> tuple[AnyMutant, ...]:
         """Return the mutants that are judged with this model."""
-        known: dict[str, list[AnyMutant]] = {}
+        known: Counter[tuple[str, str]] = Counter()
         for system in self.below:
-            for each in mutants(system):
-                known.setdefault(each.name, []).append(each)
-        own = (
-            mutant
-            for mutant in mutants(self.system)
-            if all(canonical(mutant.part) != canonical(e.part) for e in known.get(mutant.name, ()))
-        )
+            known |= Counter(map(_change_of, mutants(system)))
+        own = []
+        for mutant in mutants(self.system):
+            change = _change_of(mutant)
+            if known[change]:
+                known[change] -= 1
+            else:
+                own.append(mutant)
         return (*own, *self.expressions)
+
+
+def _change_of(mutant: AnyMutant) -> tuple[str, str]:
+    """Return the mutant's name without numbers, which depend on the rest of the model, and part."""
+    name = re.sub(r": guard \d+:", ": guard:", mutant.name)
+    return re.sub(r" \(\d+\)$", "", name), canonical(mutant.part)
 
 
 def attack(
@@ -228,8 +236,8 @@ def _judged(
         return found
     if broken := lost_by(refuters, mutant.within(system)):
         return JudgedMutant(mutant.name, "refinement", broken)
-    if labels := tuple(sorted(_changed_labels(system, mutant))):
-        return JudgedMutant(mutant.name, "requirement", labels)
+    if label := _changed_label(system, mutant):
+        return JudgedMutant(mutant.name, "requirement", (label,))
     return judged_in_the_end(mutant.name, mutant.within(system), where, {mutant.action.name})
 
 
@@ -301,8 +309,8 @@ def is_stronger(system: System, mutant: Mutant) -> bool:
     return one.updates is other.updates and asked(system, more, STEPS_FIRST)[0] == z3.unsat
 
 
-def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
-    """Yield the labels of guards that differ after the mutant's step."""
+def _changed_label(system: System, mutant: Mutant) -> str | None:
+    """Return the label of a guard that differs after the mutant's step, if one does."""
     one, other = mutant.original, mutant.action
     changed = {
         symbol
@@ -311,14 +319,9 @@ def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
     }
     sizes = dict.fromkeys(families(system), SIZES[0])
     premises = [*assumed(system), one.guard, other.guard]
-    found: set[str] = set()
     for following in system.actions:
         for place, guard in enumerate(following.guards):
-            if (
-                not guard.label
-                or guard.label in found
-                or changed.isdisjoint(symbols_read(guard.term))
-            ):
+            if not guard.label or changed.isdisjoint(symbols_read(guard.term)):
                 continue
             then = renamed(following, "then")
             term = then.guards[place].term
@@ -326,8 +329,8 @@ def _changed_labels(system: System, mutant: Mutant) -> Iterator[str]:
             parameters = (*one.parameters, *then.parameters)
             question = Question(system, sizes, Action(one.name, "", parameters, (), {}))
             if question.asked([*premises, apart], STEPS_FIRST)[0] == z3.sat:
-                found.add(guard.label)
-                yield guard.label
+                return guard.label
+    return None
 
 
 def _unlike(one: Bool, other: Bool) -> Bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from brokerproof.models.language.core.model import Action, System
-from brokerproof.models.language.core.rewriting import rebuild, subterms
+from brokerproof.models.language.core.rewriting import rebuild, replaced
 from brokerproof.models.language.core.scope import INTEGER_BOUND, Cell, Scope, cells, valuations
 from brokerproof.models.language.core.terms import (
     FALSE,
@@ -262,17 +262,6 @@ def _literal(part: Term) -> tuple[Term, Term] | None:
             if cell.op == "read" and is_constant(value):
                 return cell, value
     return None
-
-
-def replaced(term: T, known: Mapping[Term, Term]) -> T:
-    """Return a ground term with the values of known cells put in."""
-    if not known:
-        return term
-    new: dict[Term, Term] = {}
-    for part in subterms(term):
-        value = known.get(part)
-        new[part] = rebuild(part, tuple(new[a] for a in part.args)) if value is None else value
-    return cast("T", new[term])
 
 
 def _bounded(term: Term) -> Term:

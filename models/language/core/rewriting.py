@@ -7,7 +7,7 @@ function's body. Every rebuilt term is simplified by the constructors of `terms`
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
 
@@ -132,6 +132,17 @@ def subterms(term: Term, beyond: Container[Term] = ()) -> Iterable[Term]:
             opened.add(current)
             stack.append(current)
             stack.extend(current.args)
+
+
+def replaced(term: T, known: Mapping[Term, Term]) -> T:
+    """Return a term with other terms in the place of these parts."""
+    if not known:
+        return term
+    new: dict[Term, Term] = {}
+    for part in subterms(term):
+        value = known.get(part)
+        new[part] = rebuild(part, tuple(new[a] for a in part.args)) if value is None else value
+    return cast("T", new[term])
 
 
 @functools.lru_cache(4096)

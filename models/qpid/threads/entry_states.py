@@ -264,7 +264,7 @@ EntryStates.equivalent_mutants = """
 An entry that is there at first is like one that arrives before anything else happens.
     initially: state
 `was_owner` is not read of an entry that no consumer had before.
-    enqueue: was_owner; acquire: was_owner; unlock: was_owner; lock: was_owner*2;
+    enqueue: was_owner; acquire: was_owner; lock: was_owner*2;
     take_for_queue: was_owner; delete: was_owner; dispose: was_owner; initially: was_owner
 The queue does not decide when an entry expires.
     expire: expired*2

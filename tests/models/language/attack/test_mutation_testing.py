@@ -312,11 +312,54 @@ def test_a_mutant_of_a_model_below_is_judged_there() -> None:
 
     alone = Subject(trace(Brighter)).mutants()
     above = Subject(trace(Brighter), below=(trace(Lamps),)).mutants()
-    assert {each.name for each in above} == {
-        "unplug: guard 1: dropped",  # `lit`, where the model below has `plugged`
-        "unplug: guard 2: dropped",
-    }
+    [own] = above
+    assert own.name == "unplug: guard 1: dropped"  # `lit`, where the model below has `plugged`
     assert len(alone) > len(above)
+
+
+def heated(alike: bool) -> dict[str, Mutant]:
+    """Return the mutants of lamps that heat, and wear by the same condition or by another."""
+
+    class Heated(Lamps):
+        hot: Map[Lamp, Bool]
+
+        @initial
+        def dark(self) -> None:
+            super().dark()
+            self.hot.fill(False)
+
+        @action
+        def heat(self) -> None:
+            def burns(x: Lamp) -> Bool:
+                return self.plugged[x] & self.lit[x]
+
+            def wears(x: Lamp) -> Bool:
+                return burns(x) if alike else self.plugged[x] & ~self.lit[x]
+
+            self.hot = self.hot.map(lambda x, old: old | burns(x))
+            self.worn = self.worn.map(lambda x, old: old & ~wears(x))
+
+    every = (each for each in mutants(trace(Heated)) if isinstance(each, Mutant))
+    return {each.name: each for each in every if each.name.startswith("heat: ")}
+
+
+def symbols_changed(mutant: Mutant) -> set[str]:
+    """Return the names of the symbols whose updates are not the original's."""
+    original, changed = mutant.original.updates, mutant.action.updates
+    return {symbol.name for symbol, function in original.items() if changed[symbol] is not function}
+
+
+def test_a_condition_at_several_places_is_changed_at_all_of_them() -> None:
+    found = heated(alike=True)
+    assert symbols_changed(found["heat: worn: without plugged[l]"]) == {"worn", "hot"}
+    assert "heat: hot: without plugged[l]" not in found
+    assert symbols_changed(found["heat: worn: without worn[l]"]) == {"worn"}
+
+
+def test_conditions_that_are_not_alike_are_changed_alone() -> None:
+    found = heated(alike=False)
+    for symbol in ("hot", "worn"):
+        assert symbols_changed(found[f"heat: {symbol}: without plugged[l]"]) == {symbol}
 
 
 def test_what_does_the_same_is_no_mutant() -> None:
