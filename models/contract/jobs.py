@@ -269,3 +269,36 @@ class JobContract(JobContractGuards):
     def histories(self) -> tuple[tuple[str, Callable[[Entry], Bool]], ...]:
         """Return the requirements that a lost message can break, by what had happened to it."""
         return (*self._ways_to_wait(), *super().histories())
+
+
+JobContract.equivalent_mutants = """
+The gate asks this to know when to stop waiting; it is no step of a broker.
+    rest: guard 4*12
+The gate takes this step itself, and only where the guard allows it: no broker is judged.
+    drop_in_a_crash: guard 1*7; release_later: guard 1*5; settle_late: guard 1*2;
+    extend: guard 1*5
+A scope counts deliveries up to its horizon; a broker has no such bound.
+    deliver: guard 10*2; get: guard 10*2; deliver_by_rank: guard 11*2
+No statement says again when a queue is full or too long; planted faults of the job queue do.
+    publish: length-limit-kept*5; refuse_publish: refused-only-when-full*4;
+    drop_head: guard 1*55, guard 2*19; keep_all: guard 1*30
+A ledger or an algorithm refutes this in the whole contract; job queues have neither.
+    publish: excused*7, behind*2; consume: excused*9;
+    release_later: came_back, stamp*6, stamps*6; lease_ends: came_back, stamp*6, stamps*6
+No statement says when a lease ends: planted faults end it early, late or never.
+    lease_ends: guard 1*5; extend: due; shared: is_leased*3
+Without groups nothing is asked of them, and the fault `groups-are-ignored` is not found.
+    shared: has_group
+A delivery sets the value before it is read.
+    initially: due*2, first_due*2
+It decides which requirement a lost message breaks, not whether it breaks one.
+    lease_ends: lapsed*6
+What a difference allows is tried on real brokers; no invariant says how much it is.
+    purge: spared*3, voided*4
+No ledger of job queues says when a message is owed; each of these guards has a planted fault.
+    get_nothing: lease-is-over, lease-ends, dead-letter-arrives, delayed-release-returns;
+    final_drain: lease-is-over, lease-ends, dead-letter-arrives, delayed-release-returns;
+    quiesce_by_size: lease-is-over*5, lease-ends*5, dead-letter-arrives*5,
+    delayed-release-returns*5; lease_expired: lease-holds, lease-renewed;
+    tell_count: delivery-count
+"""
