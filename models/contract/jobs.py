@@ -287,7 +287,7 @@ A ledger or an algorithm refutes this in the whole contract; job queues have nei
     release_later: came_back, stamp*6, stamps*6; lease_ends: came_back, stamp*6, stamps*6
 No statement says when a lease ends: planted faults end it early, late or never.
     lease_ends: guard 1*5; extend: due; shared: is_leased*3
-Without groups nothing is asked of them, and the fault `groups-are-ignored` is not found.
+If no message has a group, the planted fault `groups-are-ignored` is not found.
     shared: has_group
 A delivery sets the value before it is read.
     initially: due*2, first_due*2

@@ -191,19 +191,16 @@ def _of_updates(action: Action) -> Iterator[Mutant]:
         stays = dataclasses.replace(action, updates=without)
         name = f"{action.name}: {symbol}: stays as it was"
         yield Mutant(name, action, stays, function.body)
+        alone = () if function.body in several else (function.body,)
         parts = [part for part in subterms(function.body) if part in unplaced]
         unplaced.difference_update(parts)
-        changes: list[tuple[Variant, dict[Symbol, Term]]] = []
-        if function.body not in several:
-            alone = variants(function.body, "any", several)
-            changes += ((each, {symbol: each.term}) for each in alone)
-        for part in parts:
+        for part in (*alone, *parts):
+            places = updates if part in several else (symbol,)
             for each in variants(part, "any", several):
-                everywhere = {s: replaced(f.body, {part: each.term}) for s, f in updates.items()}
-                changes.append((each, everywhere))
-        for each, bodies in changes:
-            if changed := _with_updates(action, updates, bodies):
-                yield Mutant(f"{action.name}: {symbol}: {each.change}", action, changed, each.part)
+                bodies = {s: replaced(updates[s].body, {part: each.term}) for s in places}
+                if changed := _with_updates(action, updates, bodies):
+                    name = f"{action.name}: {symbol}: {each.change}"
+                    yield Mutant(name, action, changed, each.part)
 
 
 def _in_the_same_variables(updates: Updates) -> Updates:
