@@ -90,7 +90,7 @@ def _shared(model: type[Model]) -> Iterator[tuple[str, Expression]]:
 
     retrace(model, {name: noted(name) for name in expressions})
     for name, expression in expressions.items():
-        if len({each.touched or bool(each.guards) for each in uses[name]}) > 1:
+        if len({bool(each.assigned or each.guards) for each in uses[name]}) > 1:
             yield name, expression
 
 
@@ -107,9 +107,9 @@ def _expressions(model: type[Model]) -> Iterator[tuple[str, Expression]]:
         if of_any_number or not all(isinstance(s, type) and issubclass(s, Term) for s in sorts):
             continue
         variables = {each: fresh(cast("Sort", hints[each]), each) for each in names}
-        with run(model.symbols_) as traced:
+        with run() as traced:
             body = method(model.instance_, **variables)
-        if not traced.touched and not traced.guards and not traced.assumptions:
+        if not traced.assigned and not traced.guards and not traced.assumptions:
             yield name, Expression(signature, variables, body)
 
 
@@ -137,9 +137,8 @@ def _method(expression: Expression) -> Callable[..., Term]:
         _, *values = expression.signature.bind(model, *given, **named).arguments.values()
         variables = expression.parameters.values()
         lifted = (lift(value, type(v)) for v, value in zip(variables, values, strict=True))
-        trace = tracing()
-        moved = {s: now for s, now in trace.now.items() if now is not trace.before[s]}
-        return substitute(expression.body, dict(zip(variables, lifted, strict=True)), moved)
+        now = tracing().assigned
+        return substitute(expression.body, dict(zip(variables, lifted, strict=True)), now)
 
     return method
 

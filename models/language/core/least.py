@@ -38,7 +38,7 @@ def least(order: Order[I], *sorts_and_members: object) -> None:
     action. First-order logic does not know it, so the proof lists it as an assumption.
     """
     trace = tracing()
-    if trace.touched:
+    if trace.assigned:
         raise ModelError("least comes before the first assignment: it reads the old state")
     *sorts, function = sorts_and_members
     symbol = getattr(order, "_symbol", None)
@@ -100,7 +100,7 @@ def empty_at_zero(
 
 def _counter(counter: object, fact: str) -> tuple[Symbol, tuple[Term, ...]]:
     """Return the symbol of a counter, and a variable for each of its indices."""
-    if tracing().touched:
+    if tracing().assigned:
         raise ModelError(f"{fact} comes before the first assignment: it reads the old state")
     symbol = counter.payload if isinstance(counter, Int) else getattr(counter, "_symbol", None)
     if not isinstance(symbol, Symbol) or symbol.range is not Int:

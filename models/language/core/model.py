@@ -85,13 +85,10 @@ Steps: TypeAlias = Callable[..., Bool | bool]
 class Trace:
     """The record of one run of a method so far."""
 
-    def __init__(self, symbols: dict[str, Symbol], *, leads: bool) -> None:
+    def __init__(self, *, leads: bool) -> None:
         self.leads = leads
-        self.now: dict[Symbol, Function] = {}
-        for symbol in symbols.values():
-            parameters = tuple(fresh(sort, sort.__name__[0].lower()) for sort in symbol.domain)
-            self.now[symbol] = Function(parameters, read(symbol, parameters))
-        self.before = dict(self.now)
+        self.assigned: dict[Symbol, Function] = {}
+        self._before: dict[Symbol, Function] = {}
         self.guards: list[Guard] = []
         self.situations: list[Guard] = []
         self.assumptions: list[Assumed] = []
@@ -99,9 +96,14 @@ class Trace:
         self.finitely: dict[str, Steps] = {}
         self.rank: _Ranked | None = None
 
-    @property
-    def touched(self) -> bool:
-        return any(self.now[symbol] is not old for symbol, old in self.before.items())
+    def now(self, symbol: Symbol) -> Function:
+        """Return the function that a symbol is here."""
+        if symbol in self.assigned:
+            return self.assigned[symbol]
+        if symbol not in self._before:
+            parameters = tuple(fresh(sort, sort.__name__[0].lower()) for sort in symbol.domain)
+            self._before[symbol] = Function(parameters, read(symbol, parameters))
+        return self._before[symbol]
 
 
 _current: list[Trace] = []
@@ -124,7 +126,7 @@ class _View:
         lifted = _lifted(self._symbol, indices)
         if self._symbol.rigid:
             return read(self._symbol, lifted)
-        return tracing().now[self._symbol].at(*lifted)
+        return tracing().now(self._symbol).at(*lifted)
 
 
 def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -134,12 +136,12 @@ def _lifted(symbol: Symbol, indices: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _assigned(symbol: Symbol, indices: tuple[Term, ...], value: object) -> None:
-    now = tracing().now
-    old = now[symbol]
+    trace = tracing()
+    old = trace.now(symbol)
     lifted = _lifted(symbol, indices)
     hit = conjunction(equal(p, i) for p, i in zip(old.parameters, lifted, strict=True))
     new = lift(value, symbol.range)
-    now[symbol] = Function(old.parameters, ite(hit, new, old.body))
+    trace.assigned[symbol] = Function(old.parameters, ite(hit, new, old.body))
 
 
 class Fixed(_View, Generic[I, V]):
@@ -191,8 +193,8 @@ class Map(_View, Generic[I, V]):
 
     def fill(self, value: V | bool | int) -> None:
         """Let every index have `value` after the action."""
-        parameters = tracing().now[self._symbol].parameters
-        tracing().now[self._symbol] = Function(parameters, lift(value, self._symbol.range))
+        parameters = tracing().now(self._symbol).parameters
+        tracing().assigned[self._symbol] = Function(parameters, lift(value, self._symbol.range))
 
 
 class Value(_View, Generic[V]):
@@ -224,8 +226,8 @@ class Relation(_View, Generic[*Sorts]):
 
     def fill(self, value: Bool | bool) -> None:
         """Relate all after the action, or none."""
-        parameters = tracing().now[self._symbol].parameters
-        tracing().now[self._symbol] = Function(parameters, lift(value, Bool))
+        parameters = tracing().now(self._symbol).parameters
+        tracing().assigned[self._symbol] = Function(parameters, lift(value, Bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +237,7 @@ class _Update:
 
 
 def _mapped(symbol: Symbol, body: Callable[..., object]) -> _Update:
-    old = tracing().now[symbol]
+    old = tracing().now(symbol)
     parameters = tuple(
         fresh(type(p), cast("tuple[str, int]", p.payload)[0]) for p in old.parameters
     )
@@ -251,7 +253,7 @@ def require(condition: Bool | bool, label: str = "") -> None:
     A label is the id of a requirement: an observed event whose condition is false breaks it.
     """
     trace = tracing()
-    if trace.touched:
+    if trace.assigned:
         raise ModelError("require comes before the first assignment: guards read the old state")
     trace.guards.append(Guard(label, lift(condition, Bool)))
 
@@ -263,7 +265,7 @@ def exercises(label: str, situation: Bool | bool = True) -> None:
     a requirement is reported as kept only if it was exercised.
     """
     trace = tracing()
-    if trace.touched:
+    if trace.assigned:
         raise ModelError("exercises comes before the first assignment: it reads the old state")
     trace.situations.append(Guard(label, lift(situation, Bool)))
 
@@ -370,7 +372,7 @@ class Model:
         if not isinstance(value, _Update) or value.symbol is not symbol:
             raise ModelError(f"assign self.{name} what self.{name}.map(...) returns")
         tracing().mapped = [u for u in tracing().mapped if u is not value]
-        tracing().now[symbol] = value.function
+        tracing().assigned[symbol] = value.function
 
 
 _VIEWS: dict[object, tuple[type[_View], bool]] = {
@@ -408,12 +410,12 @@ def _declared(name: str, annotation: object) -> tuple[Symbol, object]:
 
 
 @contextmanager
-def run(symbols: dict[str, Symbol], *, leads: bool = False) -> Iterator[Trace]:
-    """Run the text of a model on these symbols; the value is the record of the run.
+def run(*, leads: bool = False) -> Iterator[Trace]:
+    """Run the text of a model; the value is the record of the run.
 
     `leads` says that the text is that of a leads-to property.
     """
-    _current.append(Trace(symbols, leads=leads))
+    _current.append(Trace(leads=leads))
     try:
         yield _current[-1]
         for update in _current[-1].mapped:
@@ -474,13 +476,13 @@ def _run_text(
     starts = roles.get("initial", [])
     if len(starts) != 1:
         raise ModelError(f"{model.__name__} needs exactly one @initial method, has {len(starts)}")
-    with run(model.symbols_) as start:
+    with run() as start:
         starts[0][1](instance)
     if start.guards:
         raise ModelError(f"{model.__name__}: @initial assigns; what may be required is an @axiom")
     symbols = tuple(model.symbols_.values())
     for symbol in symbols:
-        if not symbol.rigid and start.now[symbol] is start.before[symbol]:
+        if not symbol.rigid and symbol not in start.assigned:
             raise ModelError(f"{model.__name__}: the initial state says nothing of {symbol}")
     families = {s for symbol in symbols for s in (*symbol.domain, symbol.range)}
     actions = tuple(
@@ -491,7 +493,7 @@ def _run_text(
         name=model.__name__,
         doc=inspect.getdoc(model) or "",
         symbols=symbols,
-        initial={symbol: start.now[symbol] for symbol in symbols if not symbol.rigid},
+        initial={symbol: start.assigned[symbol] for symbol in symbols if not symbol.rigid},
         actions=actions,
         invariants=tuple(_stated(model, instance, *n) for n in roles.get("invariant", [])),
         axioms=tuple(_stated(model, instance, *named) for named in roles.get("axiom", [])),
@@ -522,9 +524,10 @@ def _action(
         each if isinstance(each, Term) else _VIEWS[typing.get_origin(annotation)][0](each)
         for each, annotation in zip(parameters, _sorts(method).values(), strict=True)
     ]
-    with run(model.symbols_) as traced:
+    with run() as traced:
         method(instance, *arguments)
-    updates = {s: traced.now[s] for s, old in traced.before.items() if traced.now[s] is not old}
+    symbols = model.symbols_.values()
+    updates = {s: traced.assigned[s] for s in symbols if s in traced.assigned}
     return Action(
         name=name,
         doc=inspect.getdoc(method) or "",
@@ -546,7 +549,7 @@ def _stated(
     model: type[Model], instance: Model, name: str, method: Callable[..., object]
 ) -> Statement:
     elements = _elements(method)
-    with run(model.symbols_) as traced:
+    with run() as traced:
         term = quantify("forall", elements, lift(method(instance, *elements), Bool))
     _changes_nothing(model, name, traced)
     by, states = getattr(method, "__model_by__", ()), getattr(method, "__model_states__", ())
@@ -569,7 +572,7 @@ def _sorts(method: Callable[..., object]) -> dict[str, object]:
 
 
 def _changes_nothing(model: type[Model], name: str, traced: Trace) -> None:
-    if traced.touched or traced.guards:
+    if traced.assigned or traced.guards:
         raise ModelError(
             f"{model.__name__}: {name} states something, so it must not change anything"
         )
@@ -583,7 +586,7 @@ def _leading(
     method: Callable[..., object],
 ) -> LeadsTo:
     parameters = _elements(method)
-    with run(model.symbols_, leads=True) as traced:
+    with run(leads=True) as traced:
         premise, conclusion = cast("tuple[object, object]", method(instance, *parameters))
         finitely = _steps(name, actions, traced.finitely)
         rank = traced.rank
@@ -657,7 +660,7 @@ def _counting(
     symbol = model.symbols_.get(name)
     if symbol is None or symbol.rigid or symbol.domain != tuple(map(type, indices)):
         raise ModelError(f"{model.__name__}: {name} is no counter of the state with these indices")
-    with run(model.symbols_):
+    with run():
         term = lift(method(instance, *indices, element), Bool)
     marks = vars(method)
     weight = _weight(model, marks["__model_weighing__"], element)

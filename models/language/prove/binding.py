@@ -93,7 +93,7 @@ class _Binding:
         give = self._refinement.witnesses.get(action.name)
         if give is None:
             raise ModelError(f"{self._refinement.name}: {action.name} has no witness")
-        with run(self._refinement.remembering.symbols_):
+        with run():
             given = give(self._model, *map(seen, action.parameters))
             if not given.action:
                 return given
@@ -120,7 +120,7 @@ class _Binding:
     def _traced(
         self, function: Callable[..., Term], arguments: tuple[object, ...], sort: Sort
     ) -> Term:
-        with run(self._refinement.remembering.symbols_):
+        with run():
             return lift(function(self._model, *arguments), sort)
 
     def _sort(self, sort: Sort) -> Sort:
