@@ -133,23 +133,28 @@ def _each(names: Sequence[str], judged: Callable[[str], ModelVerdict]) -> Iterat
             found = judged(names[number])
         return said.getvalue(), found
 
-    for found in in_order(work, len(names), cores(), lambda name, _: _note(name)):
-        _note()
-        if isinstance(found, Lost):
-            raise CannotRun(f"{names[found.task]}: the process that proves it {found.how}")
-        said, outcome = found
-        click.echo(said, nl=False)
-        yield outcome
+    in_turn = in_order(work, len(names), cores(), lambda name, _: _note(name))
+    with contextlib.closing(in_turn):
+        for found in in_turn:
+            _note()
+            if isinstance(found, Lost):
+                raise CannotRun(f"{names[found.task]}: the process that proves it {found.how}")
+            said, outcome = found
+            click.echo(said, nl=False)
+            yield outcome
 
 
 def _spread(judge: Callable[[int], JudgedMutant], many: int) -> Iterator[JudgedMutant]:
     """Judge mutants in a process for each core."""
     from brokerproof.models.language.prove.interruption import at_once  # noqa: PLC0415
 
-    with at_once() if POSSIBLE and cores() > 1 else contextlib.nullcontext():
-        in_turn = in_order(
-            lambda number, _: judge(number), many, cores(), lambda *_: None, Z3_BYTES_MAX
-        )
+    in_turn = in_order(
+        lambda number, _: judge(number), many, cores(), lambda *_: None, Z3_BYTES_MAX
+    )
+    with (
+        at_once() if POSSIBLE and cores() > 1 else contextlib.nullcontext(),
+        contextlib.closing(in_turn),
+    ):
         for found in in_turn:
             if isinstance(found, Lost):
                 raise CannotRun(f"the process that judges mutant {found.task + 1} {found.how}")

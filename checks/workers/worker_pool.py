@@ -22,7 +22,7 @@ import sys
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -338,10 +338,11 @@ def in_order(
     jobs: int,
     tell: Tell,
     memory_max: int | None = None,
-) -> Iterator[Result | Lost]:
+) -> Generator[Result | Lost, None, None]:
     """Yield the results of tasks in their order; without a second process, in this one.
 
-    A process that holds more than half of `memory_max` bytes after a task is replaced.
+    To close the generator early ends its processes. A process that holds more than half of
+    `memory_max` bytes after a task is replaced.
     """
     if min(jobs, tasks) < 2 or not POSSIBLE:
         for number in range(tasks):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import operator
 import os
 import re
+import signal
 from collections import Counter
 from typing import ClassVar
 
@@ -33,7 +35,7 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.attack import mutation_testing
-from brokerproof.models.language.attack.mutants import Mutant, mutants
+from brokerproof.models.language.attack.mutants import AnyMutant, Mutant, mutants
 from brokerproof.models.language.attack.mutation_testing import (
     Subject,
     attack,
@@ -394,6 +396,7 @@ ATTACKED_AS_ANOTHER = ("pointer-queue-clock", "paging-syncs")
 """The models that are parts of the ones attacked as `pointer-queue` and `paging-places`."""
 
 
+@pytest.mark.each_time(6)
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ATTACKED_AS_ANOTHER])
 def test_names_of_mutants_are_unique_and_reasons_are_about_them(name: str) -> None:
     subject = attack_on(name)
@@ -467,11 +470,18 @@ def test_two_processes_judge_as_one_does(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_process_that_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     this = os.getpid()
 
-    def ends(*_: object) -> None:
+    def ends(_: object, mutant: AnyMutant, *__: object) -> None:
         assert os.getpid() != this
+        if mutant.name != "initially: plugged: anything":
+            signal.pause()
         os._exit(7)
 
     monkeypatch.setattr(mutation_testing, "judged_frame", ends)
     result = attacked(2, monkeypatch)
     assert result.exit_code == 2
     assert re.search(r"the process that judges mutant \d+ ended with status 7", result.output)
+    assert result.exc_info  # It holds the frames in which the other processes are waited for.
+    left = multiprocessing.active_children()
+    for each in left:
+        each.kill()
+    assert left == []
