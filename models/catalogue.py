@@ -30,8 +30,8 @@ from brokerproof.models.qpid import (
     pointer_queue,
     pointer_queue_clock,
     pointer_queue_progress,
-    pull_queue,
 )
+from brokerproof.models.qpid.pull import pull_queue
 from brokerproof.models.qpid.threads import entry_states, node_list, queue_runner
 from brokerproof.models.rabbitmq import paging_index, paging_places, paging_reduction, paging_syncs
 

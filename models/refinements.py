@@ -10,7 +10,10 @@ from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
 from brokerproof.models.language.prove.refinement import Refinement
 from brokerproof.models.qpid.pointer_queue_refines_contract import POINTER_QUEUE_REFINES_CONTRACT
-from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull.ranked_pull_queue_refines_contract import (
+    RANKED_PULL_QUEUE_REFINES_CONTRACT,
+)
 from brokerproof.models.rabbitmq.paging_queue_refines_contract import PAGING_QUEUE_REFINES_CONTRACT
 from brokerproof.spec.requirements import catalogue
 
@@ -18,8 +21,11 @@ REFINEMENTS: dict[str, Refinement] = {
     "cursor-page-in": CURSOR_QUEUE_REFINES_CONTRACT,
     "pointer-queue": POINTER_QUEUE_REFINES_CONTRACT,
     "paging-places": PAGING_QUEUE_REFINES_CONTRACT,
-    "pull-queue": PULL_QUEUE_REFINES_CONTRACT,
+    "pull-queue": RANKED_PULL_QUEUE_REFINES_CONTRACT,
 }
+
+ATTACKED = REFINEMENTS | {"pull-queue": PULL_QUEUE_REFINES_CONTRACT}
+"""The refinements whose concrete models are attacked: of the pulled queue that of the core."""
 
 
 def attack_on(name: str) -> Subject:
@@ -31,8 +37,9 @@ def attack_on(name: str) -> Subject:
     model, remembering = CATALOGUE[name].model, CATALOGUE[name].ledger
     attacked = _attacked(model)
     system, traced = trace(attacked), attacked
-    refuters = [bind(each).broken_above for each in REFINEMENTS.values() if each.abstract is model]
-    for each in REFINEMENTS.values():
+    known = {id(each): each for each in (*REFINEMENTS.values(), *ATTACKED.values())}
+    refuters = [bind(each).broken_above for each in known.values() if each.abstract is model]
+    for each in ATTACKED.values():
         if each.concrete is attacked:
             bound = bind(each)
             system, traced = bound.concrete, each.remembering
@@ -55,7 +62,7 @@ def attack_on(name: str) -> Subject:
 
 def _attacked(model: type[Model]) -> type[Model]:
     """Return the model that is attacked for a listed one: it, or the refinement's larger one."""
-    larger = (each.concrete for each in REFINEMENTS.values() if issubclass(each.concrete, model))
+    larger = (each.concrete for each in ATTACKED.values() if issubclass(each.concrete, model))
     return next(larger, model)
 
 

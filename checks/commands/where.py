@@ -186,7 +186,7 @@ def _theorems(name: str) -> Iterator[str]:
 
     for model, said in theorems(name):
         yield f"  theorem of {model}: {said}"
-        for place in _lines(f'name="{REFINEMENTS[model].name}"', "models/*/*.py"):
+        for place in _lines(f'name="{REFINEMENTS[model].name}"', "models/**/*.py"):
             yield f"    refinement, for any number of messages: {place}"
 
 

@@ -446,8 +446,6 @@ An expired or settled message is never available again, so no browser is owed it
     publish: excused*2; consume: excused*2
 Only the rows of browsers are read in `excused`.
     publish: excused; consume: excused; deliver_by_rank: excused
-No proved algorithm has consumer priorities.
-    deliver_by_rank: excused*2, unsettled_bytes, byte-credit-not-exceeded
 Only the order of stamps is read, and only where returned messages move.
     publish: stamps; release: stamp, stamps; release_at_close: stamp, stamps*2;
     initially: stamp, stamps

@@ -17,7 +17,7 @@ from brokerproof.models.language.watch.paths import ANY, Taken
 from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
 from brokerproof.models.qpid.pointer_queue_progress import Channel
-from brokerproof.models.qpid.pull_queue import Listed, PullQueue
+from brokerproof.models.qpid.pull.pull_queue import Listed, PullQueue
 from brokerproof.spec.messages import Fifo, Order
 from brokerproof.spec.protocol import operations as op
 from brokerproof.spec.qpid.view import PointerQueueView

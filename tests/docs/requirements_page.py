@@ -5,6 +5,7 @@ python -m tests.docs.requirements_page
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -29,7 +30,6 @@ ALGORITHMS = {
     "paging-places": "RabbitMQ, paging",
     "cursor-page-in": "ActiveMQ, cursor",
 }
-NOT_ASKED = "not in the core"
 
 INTRODUCTION = """\
 # Requirements: guard, theorems and faults
@@ -41,9 +41,7 @@ algorithm, for any number of messages and consumers ([proofs](../explanation/pro
 * **proved**: each step keeps the requirement, by the algorithm's own text; **in part** where the
   proof says which states are left out, and why;
 * **by construction**: true of any algorithm, because of the way its state is read;
-* **no step**: the algorithm's model has none of the contract's steps that the requirement guards;
-* **not in the core**: Qpid's pulled queue refines the core of the contract, which lacks the
-  requirement.
+* **no step**: the algorithm's model has none of the contract's steps that the requirement guards.
 
 The column after that names the invariants over the ledger of what clients have seen that state the
 requirement, each with the number of weaker guards that break it: `prove --attack contract` drops or
@@ -67,7 +65,7 @@ def page() -> str:
 
 def standings(label: str) -> dict[str, str]:
     """Return the standing of a requirement in the refinement of each algorithm."""
-    return {model: said.partition(":")[0] for model, said in theorems(label, deciding=True)}
+    return {model: re.split("[:,]", said)[0] for model, said in theorems(label, deciding=True)}
 
 
 def ledger_of(label: str) -> System:
@@ -103,7 +101,7 @@ def rows(
     yield "| --- " * (len(headings) + 1) + "|"
     for label in (*CORE, *(each for each in carried if each not in CORE)):
         said = standing(label)
-        cells = [said.get(model, NOT_ASKED) for model in ALGORITHMS]
+        cells = [said[model] for model in ALGORITHMS]
         stated = [f"`{name}` ({many})" for name, many in broken(label).items()]
         cells.append(", ".join(stated))
         yield _row(label, carried[label], cells)

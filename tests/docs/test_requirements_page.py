@@ -27,7 +27,11 @@ def undecided(line: str) -> list[str]:
 
 def differing(text: str) -> list[str]:
     """Return the lines whose requirement, guard, promise or fault is not the present one."""
-    made = [*INTRODUCTION.splitlines(), "", *rows(lambda _: {}, promises)]
+    made = [
+        *INTRODUCTION.splitlines(),
+        "",
+        *rows(lambda _: dict.fromkeys(ALGORITHMS, ""), promises),
+    ]
     told = text.splitlines()
     assert len(told) == len(made)
     pairs = zip(told, made, strict=True)

@@ -6,7 +6,7 @@ other, the one of its state; browsers are never interested or notified; the thre
 have the same priorities, the highest first; every change of state is a row of a table below.
 
 Source: Qpid, pull consumers, section QueueConsumerManager internals; the tables are its releases'
-(`QueueConsumerManagerImpl`). Model: `models/qpid/pull_queue.py`.
+(`QueueConsumerManagerImpl`). Model: `models/qpid/pull/pull_queue.py`.
 """
 
 from __future__ import annotations

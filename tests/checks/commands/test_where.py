@@ -92,7 +92,7 @@ def test_a_guard_of_the_contract_leads_to_the_theorem_of_each_algorithm(
     assert models("nothing-lost") == [*REFINEMENTS]
     places = [line for line in told["nothing-lost"] if line.startswith("    refinement, for any")]
     assert len(places) == len(REFINEMENTS)
-    assert models("survives-restart") == ["cursor-page-in", "pointer-queue", "paging-places"]
+    assert models("consumer-priority") == [*REFINEMENTS]
     assert models("protocol") == []
 
 

@@ -26,7 +26,7 @@ from brokerproof.models.qpid.pointer_queue import (
     Subscription,
 )
 from brokerproof.models.qpid.pointer_queue_clock import TimedQueue
-from brokerproof.models.qpid.pull_queue import PullQueue
+from brokerproof.models.qpid.pull.pull_queue import PullQueue
 
 FAIR = ("look_back", "deliver", "pass_over")
 

@@ -16,8 +16,8 @@ from brokerproof.models.language.prove.prover import prove_invariant
 from brokerproof.models.language.prove.refining import Bound
 from brokerproof.models.qpid.pointer_queue import Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel
-from brokerproof.models.qpid.pull_queue import Listed, PullQueue
-from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull.pull_queue import Listed, PullQueue
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 
 LISTS = "a-subscription-is-in-a-list"
 

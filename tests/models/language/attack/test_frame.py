@@ -22,7 +22,7 @@ from brokerproof.models.language.attack.mutation_testing import Subject, attack
 from brokerproof.models.language.attack.outcomes import JudgedMutant, Refuter, lost_by
 from brokerproof.models.language.core.model import Model, System, trace
 from brokerproof.models.language.prove.binding import bind
-from brokerproof.models.qpid.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import PULL_QUEUE_REFINES_CONTRACT
 from tests.models.language.attack.test_mutation_testing import Lamps
 from tests.models.small_models import Counters, Item
 

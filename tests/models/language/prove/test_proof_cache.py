@@ -122,7 +122,7 @@ def both_models(given: Given) -> str:
     ("module", "function", "text", "forgotten"),
     [
         ("qpid.threads.queue_runner", "is_seen", without_promises, "queue-runner"),
-        ("qpid.pull_queue_refines_contract", "status", both_models, "pull-queue refines"),
+        ("qpid.pointer_queue_refines_contract", "status", both_models, "pointer-queue refines"),
     ],
 )
 def test_a_key_that_forgets_something_is_found(

@@ -40,11 +40,11 @@ from brokerproof.models.language.prove.refinement import (
 )
 from brokerproof.models.qpid.pointer_queue import Entry, Status, Subscription
 from brokerproof.models.qpid.pointer_queue_progress import Channel, ProgressingQueue
-from brokerproof.models.qpid.pull_queue import PullQueue
-from brokerproof.models.qpid.pull_queue_refines_contract import (
+from brokerproof.models.qpid.pull.pull_queue import PullQueue
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import (
     PULL_QUEUE_REFINES_CONTRACT as GOOD,
 )
-from brokerproof.models.qpid.pull_queue_refines_contract import RememberingPullQueue
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import RememberingPullQueue
 
 
 def refuted(refinement: Refinement, *only: str) -> dict[tuple[str, str], RefinementProof]:

@@ -33,7 +33,7 @@ from brokerproof.models.qpid.pointer_queue_history import (
     RememberingQueue,
 )
 from brokerproof.models.qpid.pointer_queue_progress import Channel
-from brokerproof.models.qpid.pull_queue import Listed, PullQueue
+from brokerproof.models.qpid.pull.pull_queue import Listed, PullQueue
 
 
 class RememberingPullQueue(PullQueue, RememberingQueue):
