@@ -242,6 +242,7 @@ class Late(Different):
         self.tells = "at_drain"
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize("browse", [False, True])
 def test_where_one_order_suffices_all_orders_end_alike(
     monkeypatch: pytest.MonkeyPatch, *, browse: bool

@@ -81,6 +81,7 @@ class ServesOneKind(PagingQueue):
         super().fetch_from_q4(m, keeps)
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "failing"),
     [(PagingQueue, set()), (ServesOneKind, {(HELPED, None)})],

@@ -396,7 +396,7 @@ ATTACKED_AS_ANOTHER = ("pointer-queue-clock", "paging-syncs")
 """The models that are parts of the ones attacked as `pointer-queue` and `paging-places`."""
 
 
-@pytest.mark.each_time(6)
+@pytest.mark.each_time(3)
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ATTACKED_AS_ANOTHER])
 def test_names_of_mutants_are_unique_and_reasons_are_about_them(name: str) -> None:
     subject = attack_on(name)

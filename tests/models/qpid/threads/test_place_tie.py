@@ -200,6 +200,7 @@ FILE = "qpid/push/pointers.py"
 PUBLISHED = "qpid-push?pointer=published"
 
 
+@pytest.mark.each_time(1)
 @pytest.mark.parametrize(
     ("model", "address"),
     [(PairedPointer, "qpid-push"), (ReleasedPointer, PUBLISHED)],
