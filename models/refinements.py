@@ -37,8 +37,8 @@ def attack_on(name: str) -> Subject:
     model, remembering = CATALOGUE[name].model, CATALOGUE[name].ledger
     attacked = _attacked(model)
     system, traced = trace(attacked), attacked
-    known = {id(each): each for each in (*REFINEMENTS.values(), *ATTACKED.values())}
-    refuters = [bind(each).broken_above for each in known.values() if each.abstract is model]
+    above = (*REFINEMENTS.values(), PULL_QUEUE_REFINES_CONTRACT)
+    refuters = [bind(each).broken_above for each in above if each.abstract is model]
     for each in ATTACKED.values():
         if each.concrete is attacked:
             bound = bind(each)

@@ -9,6 +9,9 @@ assumed that all want them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from brokerproof.models.contract import core as contract
 from brokerproof.models.contract.core import Contract, Mode
 from brokerproof.models.language import (
@@ -55,9 +58,14 @@ class RememberingPullQueue(PullQueue, RememberingQueue):
         )
 
 
-def moves_in_the_lists(_queue: RememberingPullQueue, _consumer: Subscription) -> Witness:
+def moves_in_the_lists(_queue: PullQueue, _consumer: Subscription) -> Witness:
     """A move between the lists is invisible to the contract."""
     return stutters()
+
+
+MOVES_IN_THE_LISTS: Final[Mapping[str, Callable[..., Witness]]] = dict.fromkeys(
+    ("want", "want_no_more", "notify", "look"), moves_in_the_lists
+)
 
 
 def all_want_messages(queue: RememberingPullQueue) -> Bool:
@@ -103,7 +111,7 @@ PULL_QUEUE_REFINES_CONTRACT = Refinement(
     },
     witnesses={
         **DOCUMENTED,
-        **dict.fromkeys(("want", "want_no_more", "notify", "look"), moves_in_the_lists),
+        **MOVES_IN_THE_LISTS,
     },
     assumptions={
         "subscribe": ANOTHER_BROWSER,

@@ -15,7 +15,6 @@ from brokerproof.models.language.prove.refinement import (
     Refinement,
     Witness,
     does,
-    stutters,
 )
 from brokerproof.models.qpid.pointer_queue import Entry, Subscription
 from brokerproof.models.qpid.pointer_queue_history import has_returned
@@ -25,6 +24,7 @@ from brokerproof.models.qpid.pointer_queue_refines_contract import (
     RememberingRemovingQueue,
 )
 from brokerproof.models.qpid.pull.pull_queue import Listed
+from brokerproof.models.qpid.pull.pull_queue_refines_contract import MOVES_IN_THE_LISTS
 from brokerproof.models.qpid.pull.ranked_pull_queue import RankedPullQueue
 
 PUSHED = POINTER_QUEUE_REFINES_CONTRACT
@@ -39,11 +39,6 @@ class RememberingRankedPullQueue(RankedPullQueue, RememberingRemovingQueue):
         return implies(
             self.is_browsing(consumer) & self.shown[consumer, e], self.excused[consumer, e]
         )
-
-
-def moves_in_the_lists(_queue: RememberingRankedPullQueue, _consumer: Subscription) -> Witness:
-    """A move between the lists is invisible to the contract."""
-    return stutters()
 
 
 def delivers(queue: RememberingRankedPullQueue, consumer: Subscription, entry: Entry) -> Witness:
@@ -98,7 +93,7 @@ RANKED_PULL_QUEUE_REFINES_CONTRACT = Refinement(
     witnesses={
         **PUSHED.witnesses,
         "deliver": delivers,
-        **dict.fromkeys(("want", "want_no_more", "notify", "look"), moves_in_the_lists),
+        **MOVES_IN_THE_LISTS,
     },
     assumptions={
         **PUSHED.assumptions,

@@ -46,7 +46,7 @@ class SeesTheNotifiedAlone(RankedPullQueue):
 
 
 def unproved(twin: type[RankedPullQueue], *actions: str, **assumed: Assumption) -> set[str]:
-    """Return the names of what is not proved of these actions of a twin."""
+    """Return the names of a twin's unproved obligations, of these actions."""
     bases = (Remembering,) if twin is RankedPullQueue else (twin, Remembering)
     remembering = type("RememberingTwin", bases, {})
     assumptions = {**REFINES.assumptions, **assumed}
