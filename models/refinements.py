@@ -24,9 +24,6 @@ REFINEMENTS: dict[str, Refinement] = {
     "pull-queue": RANKED_PULL_QUEUE_REFINES_CONTRACT,
 }
 
-ATTACKED = REFINEMENTS | {"pull-queue": PULL_QUEUE_REFINES_CONTRACT}
-"""The refinements whose concrete models are attacked: of the pulled queue that of the core."""
-
 
 def attack_on(name: str) -> Subject:
     """Return what `attack` needs of a listed model.
@@ -39,7 +36,7 @@ def attack_on(name: str) -> Subject:
     system, traced = trace(attacked), attacked
     above = (*REFINEMENTS.values(), PULL_QUEUE_REFINES_CONTRACT)
     refuters = [bind(each).broken_above for each in above if each.abstract is model]
-    for each in ATTACKED.values():
+    for each in REFINEMENTS.values():
         if each.concrete is attacked:
             bound = bind(each)
             system, traced = bound.concrete, each.remembering
@@ -62,7 +59,7 @@ def attack_on(name: str) -> Subject:
 
 def _attacked(model: type[Model]) -> type[Model]:
     """Return the model that is attacked for a listed one: it, or the refinement's larger one."""
-    larger = (each.concrete for each in ATTACKED.values() if issubclass(each.concrete, model))
+    larger = (each.concrete for each in REFINEMENTS.values() if issubclass(each.concrete, model))
     return next(larger, model)
 
 

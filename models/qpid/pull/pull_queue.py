@@ -259,15 +259,3 @@ class PullQueue(ProgressingQueue):
             Subscription,
             lambda a, b, c: implies(self.ahead[a, b] & self.ahead[b, c], self.ahead[a, c]),
         )
-
-
-PullQueue.equivalent_mutants = """
-The contract has no lists: a consumer may be given its next entry, or find none, in any of them.
-    deliver: guard 1; browse: guard 1; get: guard 1; find_nothing: guard 1;
-    final_drain: guard 1
-At rest nothing is left for a consumer that was notified in vain.
-    come_to_rest: guard 2*2
-A removed consumer is in no list, so nothing asks for the one before.
-    unsubscribe: was_listed; close_channel: was_listed; close_idle_channel: was_listed;
-    initially: was_listed*5
-"""

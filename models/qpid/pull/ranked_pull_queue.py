@@ -93,3 +93,22 @@ class RankedPullQueue(PullQueue, RemovingQueue):
             expire=lambda e: self.at_or_before(e, m),
         )
         return waits, ends | exists(Subscription, lambda c: self.is_outranked(consumer, c))
+
+
+RankedPullQueue.equivalent_mutants = """
+The contract has no lists: a consumer may be given its next entry, or find none, in any of them.
+    deliver: guard 2; browse: guard 2; get: guard 1; find_nothing: guard 1; final_drain: guard 1
+At rest nothing is left for a consumer that was notified in vain.
+    come_to_rest: guard 2*2
+A removed consumer is in no list, so nothing asks for the one before.
+    unsubscribe: was_listed; close_channel: was_listed; close_idle_channel: was_listed;
+    close_itself: was_listed; dismiss: was_listed; end_get: was_listed; initially: was_listed*5
+The contract asks no browser to give way.
+    browse: guard 1*13
+A consumer that gives way to more consumers takes less, and must take only before a rest.
+    shared: is_outranked*3
+The contract asks nothing of a consumer that fills no window, where bytes are counted.
+    shared: has_room*2
+A queue that waits for a held entry does nothing meanwhile, and delivers later.
+    shared: is_overdue*2
+"""
