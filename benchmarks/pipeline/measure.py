@@ -6,16 +6,17 @@ processor time and the peak memory. On a busy machine compare processor times.
 
     python benchmarks/pipeline/measure.py [--events N]... [--only NAME]... [--folder FOLDER]
 
-`floor` reads the columns that are judged and shuffles them once by message, `spark` judges on
-Spark, `alone` judges in processes of this machine, `memory` in one process that holds the whole
-history, and `duckdb`, if it is installed, checks the rule of first in, first out in SQL. Existing
-histories are not made again.
+`floor` reads the columns that are judged and shuffles them once by message, to as many parts as a
+judgement has. `spark` judges on Spark, `alone` in processes of this machine, `memory` in one
+process that holds the whole history. `duckdb`, if it is installed, checks the rule of first in,
+first out in SQL. Existing histories are not made again.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import multiprocessing
 import os
 import sys
@@ -30,21 +31,20 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.pipeline.traffic import Traffic, write
 from brokerproof.pipeline.alone import judged_alone, read
 from brokerproof.pipeline.parts.judging import OF_MESSAGES, judged_in_parts
+from brokerproof.pipeline.parts.looks import SIZES
 from brokerproof.pipeline.processes import Processes
 from brokerproof.pipeline.spark.on_spark import OnSpark
 from brokerproof.pipeline.spark.session import session
 
 EVENTS = (1_000_000, 10_000_000)
 SHARES = {"uniform": 0.0, "hot": 0.9}
-PART_ROWS = 1_000_000
-"""The number of records in a part, as in the judgement."""
 
 
 def floor(folder: Path, scratch: Path) -> str:
     """Read and shuffle only."""
     with session("local[*]", scratch) as spark:
         history = spark.read.parquet(str(folder))
-        parts = max(2, history.count() // PART_ROWS)
+        parts = max(2, math.ceil(history.count() / SIZES.part))
         columns = history.select(*OF_MESSAGES)
         shuffled = columns.repartition(parts, "run", "queue", "message")
         shuffled.write.format("noop").mode("overwrite").save()

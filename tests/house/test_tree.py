@@ -73,7 +73,6 @@ SMALL_FOR = {
     "statements, apart from the actions that they are about": """
         models/contract/jobs_invariants.py models/rabbitmq/paging_index_tables.py""",
     "a list that joins several folders": "checks/report/forms.py",
-    "one engine of several": "pipeline/spark/on_spark.py",
 }
 """The small modules that one other imports, by the reason why they are apart."""
 LONG_CLASSES = {
