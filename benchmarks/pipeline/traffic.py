@@ -71,7 +71,7 @@ def _part(
     # Later messages are published and delivered later, but their records overlap.
     published = (moment - draw.integers(0, 2_000, count) + 10_000, moment + 12_000)
     seen = moment + 40_000 + draw.integers(0, 20_000, count)
-    delivered = (published[0], seen)
+    delivered = (moment + 25_000, seen)
     acknowledged = (seen + 100, seen + 30_000)
     rows = []
     for op, (start, end) in (
