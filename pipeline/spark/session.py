@@ -95,8 +95,9 @@ def session(
     """Yield a session on a master, and stop it.
 
     It spills below `scratch`. `settings` are Spark's own, and replace those made here. A session
-    that `is_brief` only moves a few large values in Java, compressed ones: it skips most of its
-    compilation, and its tasks have one serializer each. Raises `CannotRun` if it cannot be started.
+    that `is_brief` only moves a few large values in Java: it skips most of its compilation, leaves
+    values as they are, and its tasks have one serializer each. Raises `CannotRun` if it cannot be
+    started.
     """
     java()
     try:
@@ -290,6 +291,7 @@ def _settings(master: str, scratch: Path, *, is_brief: bool) -> dict[str, str]:
         # With up to 200 parts, a task would make a serializer for each part. That takes longer
         # than moving the values.
         settings["spark.shuffle.sort.bypassMergeThreshold"] = "1"
+        # Large values come compressed (`on_spark.py`); of the others there are few.
         settings |= {"spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false"}
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     if master.startswith("local"):
