@@ -246,7 +246,10 @@ def test_a_race_between_processes_is_found(shared: Callable[..., Rounds]) -> Non
     hunt = Hunt(shared("hasty"), Shape(), Limits(rounds=1_000))
     list(hunt.records())
     assert hunt.finding is not None
-    assert hunt.finding.requirement in {"nothing-twice", "nothing-lost", "close-releases"}
+    # The second process that takes a job is its holder. If its get is answered after the first
+    # one's acknowledgement, the refusal of that is all that a history of the round shows.
+    seen = {"nothing-twice", "nothing-lost", "close-releases", "does-what-it-claims"}
+    assert hunt.finding.requirement in seen
 
 
 @pytest.mark.slow
