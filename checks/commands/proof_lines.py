@@ -111,9 +111,10 @@ def possibility_lines(proof: Proof) -> Iterator[str]:
     """Yield whether an initial state exists, and whether each action can happen."""
     yield f"  an initial state satisfies axioms and invariants: {_satisfied(proof.start)}"
     yield "  actions are possible in some state where the invariants hold, reached or not:"
-    width = max(map(len, proof.firing), default=0)
+    alike: dict[str, list[str]] = {}
     for action, satisfied in proof.firing.items():
-        yield f"    {action:<{width}}  {_satisfied(satisfied)}"
+        alike.setdefault(_satisfied(satisfied), []).append(action)
+    yield from (f"    {how}: {', '.join(actions)}" for how, actions in alike.items())
 
 
 def unproved_lines(system: System) -> Iterator[str]:
