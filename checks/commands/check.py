@@ -27,7 +27,7 @@ from brokerproof.checks.commands.expectations import expected_ids, known_ids, un
 from brokerproof.checks.commands.known_failures import KnownFailures, MalformedList, read_known
 from brokerproof.checks.commands.options.crash import crash_options, power_over
 from brokerproof.checks.commands.options.judging import judging_options
-from brokerproof.checks.commands.options.types import FiniteRange, StricterClaims
+from brokerproof.checks.commands.options.types import FiniteRange, IntegerRange, StricterClaims
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.gate.gate_run import (
@@ -64,7 +64,7 @@ from brokerproof.spec.requirements import Requirement
 @click.argument("candidates", nargs=-1, metavar="[CANDIDATE]...")
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=0,
     show_default=True,
     help="Seed of the stateful stage.",
@@ -76,15 +76,15 @@ from brokerproof.spec.requirements import Requirement
     show_default=True,
     help="How much every stage tries; the next three options override its numbers.",
 )
-@click.option("--examples", type=click.IntRange(min=0), help="Examples of the stateful stage.")
+@click.option("--examples", type=IntegerRange(min=0), help="Examples of the stateful stage.")
 @click.option(
     "--operations",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     help="Operations at most for each scope of the exhaustive stage; a tenth of them for a driver.",
 )
 @click.option(
     "--interleavings",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     help="Classes of interleavings at most of each case of the concurrent stage.",
 )
 @click.option(
@@ -95,7 +95,7 @@ from brokerproof.spec.requirements import Requirement
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     metavar="N",
     help="Processes that search at once; by default one for each core. The report is the same.",
 )

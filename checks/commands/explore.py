@@ -14,6 +14,7 @@ import click
 
 from brokerproof.checks.commands.options.model_argument import MODEL
 from brokerproof.checks.commands.options.scope import scope_asked_for, scope_options
+from brokerproof.checks.commands.options.types import IntegerRange
 from brokerproof.checks.commands.proof_lines import idle_lines
 from brokerproof.models.catalogue import CATALOGUE
 from brokerproof.models.language.core.model import ModelError, System, trace
@@ -33,7 +34,7 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 @click.argument("model", type=MODEL)
 @scope_options
 @click.option(
-    "--limit-states", type=click.IntRange(min=1), help="Stop after so many different states."
+    "--limit-states", type=IntegerRange(min=1), help="Stop after so many different states."
 )
 @click.option("--deadlock", is_flag=True, help="Count a state without a successor as broken.")
 @click.option(

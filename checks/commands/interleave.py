@@ -11,6 +11,7 @@ from dataclasses import replace
 import click
 import rich
 
+from brokerproof.checks.commands.options.types import IntegerRange
 from brokerproof.checks.conversation import CannotStart
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.threads.case_catalogue import case_name, cases_for
@@ -31,7 +32,7 @@ RUNS_FOR_FEWER_SWITCHES = 3_000
 @click.argument("candidate", default="reference:qpid-push")
 @click.option(
     "--runs",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     default=2_000,
     show_default=True,
     help="How many classes of interleavings of each case are run at most.",

@@ -17,6 +17,7 @@ import click
 
 from brokerproof.checks.commands import proof_lines
 from brokerproof.checks.commands.options.model_argument import MODEL
+from brokerproof.checks.commands.options.types import IntegerRange
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.workers.worker_pool import POSSIBLE, Lost, Tell, cores, in_order
 from brokerproof.models.catalogue import CATALOGUE
@@ -63,7 +64,7 @@ QUICKLY_ATTACKED = (
 )
 @click.option(
     "--bounded",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     metavar="K",
     help="Only search for a violation within K steps of the beginning.",
 )

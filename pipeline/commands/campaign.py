@@ -30,7 +30,7 @@ from brokerproof.checks.commands.check import (
     make_folder,
 )
 from brokerproof.checks.commands.known_failures import KnownFailures
-from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.commands.options.types import FiniteRange, IntegerRange
 from brokerproof.checks.errors import CannotRun, opened
 from brokerproof.checks.report import ci_hosts
 from brokerproof.checks.report.folders import undisturbed
@@ -65,10 +65,10 @@ AS_IN_CHECK: Final = (
 
 @click.command(params=[each for each in check.params if each.name in AS_IN_CHECK])
 @click.argument("candidate")
-@click.option("--seeds", type=click.IntRange(min=1), required=True, help="How many seeds are run.")
+@click.option("--seeds", type=IntegerRange(min=1), required=True, help="How many seeds are run.")
 @click.option(
     "--first-seed",
-    type=click.IntRange(min=0),
+    type=IntegerRange(min=0),
     default=0,
     show_default=True,
     help="The first seed; those that follow it are run too.",

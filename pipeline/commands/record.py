@@ -35,7 +35,7 @@ from brokerproof.candidates.wire.address import Address
 from brokerproof.candidates.wire.deadline import CONNECT_DEADLINE_S, Deadline
 from brokerproof.checks.commands.check import make_folder
 from brokerproof.checks.commands.options.crash import commands_of, crash_options
-from brokerproof.checks.commands.options.types import FiniteRange
+from brokerproof.checks.commands.options.types import FiniteRange, IntegerRange
 from brokerproof.checks.conversation import Tracebacks
 from brokerproof.checks.errors import CannotRun
 from brokerproof.checks.report.terminal import progress_on
@@ -69,13 +69,13 @@ KILLS_AGAIN = 20
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--rounds",
-    type=click.IntRange(1, ROUNDS_MAX),
+    type=IntegerRange(1, ROUNDS_MAX),
     help=f"How many rounds to play at most, by default {ROUNDS:,}; a broker behind AMQP 0-9-1 gets "
     "one long load without it.",
 )
 @click.option(
     "--messages",
-    type=click.IntRange(1, MESSAGES_MAX),
+    type=IntegerRange(1, MESSAGES_MAX),
     help=f"How many to publish: in a round, by default {Shape.messages}; on the wire in all, by "
     f"default {MESSAGES:,}.",
 )
@@ -84,15 +84,15 @@ KILLS_AGAIN = 20
     type=FiniteRange(min=0, min_open=True),
     help="Search or publish no longer than this, even if rounds or messages are left.",
 )
-@click.option("--producers", type=click.IntRange(1, WORKERS_MAX), default=2, show_default=True)
+@click.option("--producers", type=IntegerRange(1, WORKERS_MAX), default=2, show_default=True)
 @click.option(
     "--consumers",
-    type=click.IntRange(1, WORKERS_MAX),
+    type=IntegerRange(1, WORKERS_MAX),
     help="Consumers of each queue, by default 3 in a round and 2 on the wire.",
 )
 @click.option(
     "--levels",
-    type=click.IntRange(2, LEVELS_MAX),
+    type=IntegerRange(2, LEVELS_MAX),
     help="Levels of priority of each queue; without, queues are first in, first out.",
 )
 @click.option(
@@ -103,24 +103,24 @@ KILLS_AGAIN = 20
 )
 @click.option(
     "--kills",
-    type=click.IntRange(0, 100),
+    type=IntegerRange(0, 100),
     default=0,
     show_default=True,
     help="How often to kill the broker and start it again: with the commands, or as the candidate "
     "itself does where it claims durable.",
 )
 @crash_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=IntegerRange(min=0), default=0, show_default=True)
 @click.option(
     "--queues",
-    type=click.IntRange(1, WORKERS_MAX),
+    type=IntegerRange(1, WORKERS_MAX),
     default=1,
     show_default=True,
     help="On the wire: how many queues.",
 )
 @click.option(
     "--window",
-    type=click.IntRange(1, WINDOW_MAX),
+    type=IntegerRange(1, WINDOW_MAX),
     default=100,
     show_default=True,
     help="On the wire: unsettled messages of a consumer at most, and unconfirmed ones of a "
@@ -134,7 +134,7 @@ KILLS_AGAIN = 20
 )
 @click.option(
     "--gets",
-    type=click.IntRange(0, MESSAGES_MAX),
+    type=IntegerRange(0, MESSAGES_MAX),
     default=0,
     show_default=True,
     help="On the wire: single messages to ask for, beside the consumers.",

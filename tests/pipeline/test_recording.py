@@ -334,6 +334,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
         (["amqp091://127.0.0.1:1/", "out", "--kills", "1"], "give --crash-command"),
         (["private:rabbitmq", "out", "--kills", "1", "--transient"], "leave out --transient"),
         (["amqp091://127.0.0.1:1/", "out", "--window", "0"], "0 is not in the range"),
+        (["amqp091://127.0.0.1:1/", "out", "--seed", "one"], "'one' is not a valid integer."),
     ],
 )
 def test_what_a_user_can_get_wrong_ends_in_one_line(

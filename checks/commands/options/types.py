@@ -29,6 +29,12 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class IntegerRange(click.IntRange):
+    """An integer within bounds, of which an error says that it is no integer, not no range."""
+
+    name = "integer"
+
+
 class StricterClaims(click.ParamType[Capabilities]):
     """The claims to compare with: the strictest, or those of a profile."""
 
