@@ -27,6 +27,7 @@ from brokerproof.models.language.prove.z3_queries import (
     after,
     asked,
     assumed,
+    excluded_another_way,
     named,
     small_sizes,
     taken,
@@ -50,13 +51,13 @@ def lost_by_step(system: System, action: Action, statements: Iterable[Statement]
     unproved = {}
     for stated, formula in broken.items():
         few = named(system, stated)
-        verdict = asked(changed, [*few, *taken(action), formula], STEPS_FIRST)[0] if few else None
-        if verdict != z3.unsat:
-            everything = [*assumed(system), *taken(action), formula]
-            verdict, _ = asked(changed, everything, STEPS_FIRST)
+        if few and asked(changed, [*few, *taken(action), formula], STEPS_FIRST)[0] == z3.unsat:
+            continue
+        everything = [*assumed(system), *taken(action), formula]
+        verdict, _ = asked(changed, everything, STEPS_FIRST)
         if verdict == z3.sat:
             return (_named(stated),), ()
-        if verdict == z3.unknown:
+        if verdict == z3.unknown and not excluded_another_way(changed, everything):
             unproved[stated] = formula
     for sizes in small_sizes(system) if unproved else ():
         if sizes not in _alike(system) and (found := _refuted(changed, action, unproved, sizes)):

@@ -1,8 +1,8 @@
 """Mutation testing: which parts of a model could be wrong without a proof noticing.
 
 Owns the outcome of each mutant (`mutants` makes them), not its printing. In this order, a mutant is
-refuted by a broken invariant or counter (*reachable*, or by a single step *induction*), is
-*equivalent*, fails a *refinement*, changes a labelled guard of the next step (*requirement*), or
+*equivalent*, is refuted by a broken invariant or counter (*reachable*, or by a single step
+*induction*), fails a *refinement*, changes a labelled guard of the next step (*requirement*), or
 breaks a leads-to property (`progress`). A weaker labelled guard breaks an invariant of the model's
 ledger that states its requirement (*promise*), or nothing but its own *label*. Another guard that
 allows no step that the model does not allow is *stronger*, which breaks no invariant. Any other
@@ -268,12 +268,11 @@ def _judged_by(ledger: System, same: AnyMutant, system: System) -> JudgedMutant 
 
 
 def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | None:
-    lost = lost_by_step(system, mutant.action, system.invariants)
-    if lost:
-        return refuted(mutant.name, mutant.within(system), lost)
+    # Cheapest first: of a delivery of job queues this takes 0.3 s, and the invariants take 3 s.
     if is_equivalent(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
-    return None
+    lost = lost_by_step(system, mutant.action, system.invariants)
+    return refuted(mutant.name, mutant.within(system), lost) if lost else None
 
 
 def promises_lost(ledger: System, mutant: Mutant) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def decided(
     for question in soon:
         if question.asked(formulas, STEPS_FIRST)[0] == z3.sat:
             return Decision("refuted", question)
-    if any(asked(system, fewer or formulas, STEPS_FIRST, way)[0] == z3.unsat for way in WAYS):
+    if excluded_another_way(system, fewer or formulas):
         return Decision("proved")
     for question in itertools.chain(soon, (Question(system, each, action) for each in sizes)):
         if question.asked(formulas, STEPS_MAX)[0] == z3.sat:
@@ -156,6 +156,11 @@ def asked(
     for formula in (*rigid_facts(system), *formulas):
         solver.add(reading.formula(formula))
     return checked(solver, steps)
+
+
+def excluded_another_way(system: System, formulas: Sequence[Bool]) -> bool:
+    """Whether Z3 shows with other options that the formulas exclude each other (see `WAYS`)."""
+    return any(asked(system, formulas, STEPS_FIRST, way)[0] == z3.unsat for way in WAYS)
 
 
 def assumed(system: System) -> list[Bool]:
