@@ -35,11 +35,13 @@ from brokerproof.models.language import (
     require,
 )
 from brokerproof.models.language.attack import mutation_testing
+from brokerproof.models.language.attack.lost_statements import lost_by_step
 from brokerproof.models.language.attack.mutants import AnyMutant, Mutant, mutants
 from brokerproof.models.language.attack.mutation_testing import (
     Subject,
     attack,
     explained,
+    is_equivalent,
 )
 from brokerproof.models.language.attack.outcomes import JudgedMutant
 from brokerproof.models.language.core.model import ModelError, trace
@@ -390,6 +392,17 @@ def test_a_survivor_is_shown_with_all_reasons_of_its_place() -> None:
 def test_reasons_of_another_form_are_refused(reasons: str) -> None:
     with pytest.raises(ModelError, match="is not like 'take: guard 1, symbol"):
         attack(Subject(trace(Lamps), reasons))
+
+
+def test_the_same_model_loses_no_statement() -> None:
+    """So the outcome does not depend on which of the two is asked first."""
+    system = trace(CATALOGUE["cursor-audit"].model)
+    answers = {
+        (is_equivalent(system, each), bool(lost_by_step(system, each.action, system.invariants)))
+        for each in mutants(system)
+        if isinstance(each, Mutant)
+    }
+    assert answers == {(True, False), (False, True), (False, False)}
 
 
 ATTACKED_AS_ANOTHER = ("pointer-queue-clock", "paging-syncs")
