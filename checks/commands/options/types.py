@@ -30,7 +30,7 @@ class FiniteRange(click.FloatRange):
 
 
 class IntegerRange(click.IntRange):
-    """An integer within bounds, of which an error says that it is no integer, not no range."""
+    """An integer within bounds. Click's own type calls it an integer range in errors."""
 
     name = "integer"
 

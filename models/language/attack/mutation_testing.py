@@ -268,7 +268,7 @@ def _judged_by(ledger: System, same: AnyMutant, system: System) -> JudgedMutant 
 
 
 def _refuted_or_equivalent(system: System, mutant: Mutant) -> JudgedMutant | None:
-    # Cheapest first: of a delivery of job queues this takes 0.3 s, and the invariants take 3 s.
+    # Cheapest first: for a delivery of a job queue this takes 0.3 s, the invariants take 3 s.
     if is_equivalent(system, mutant):
         return JudgedMutant(mutant.name, "equivalent")
     lost = lost_by_step(system, mutant.action, system.invariants)

@@ -246,8 +246,9 @@ def test_a_race_between_processes_is_found(shared: Callable[..., Rounds]) -> Non
     hunt = Hunt(shared("hasty"), Shape(), Limits(rounds=1_000))
     list(hunt.records())
     assert hunt.finding is not None
-    # The second process that takes a job is its holder. If its get is answered after the first
-    # one's acknowledgement, the refusal of that is all that a history of the round shows.
+    # The second process that takes a job is its holder, and the first one's settlement is refused.
+    # If the first one's channel closes before the second get is answered, the job may have come
+    # back in between. Then a history of the round shows no more than the refusal.
     seen = {"nothing-twice", "nothing-lost", "close-releases", "does-what-it-claims"}
     assert hunt.finding.requirement in seen
 
